@@ -41,24 +41,24 @@ const nobody: Caller = { name: '', roles: [] }
 /** Answers a request, from a Node.js server or another one. Never rejects. */
 export type App = (request: Request, address: string | undefined, node?: NodeExchange) => Promise<Response>
 
-/** A route and the check of its bodies. */
+/** A route, and the check of its request bodies. */
 interface Operation extends Pick<Route, 'method' | 'path'> {
   route: Route
   check: SchemaCheck
 }
 
-/** A request, and what is known of it before anything is checked. */
+/** A request, with the facts that are known before any check. */
 interface Asked {
   request: Request
   url: URL
-  /** Below the base path. */
+  /** The path without the base path. */
   pathname: string
   requestId: string
   address: string | undefined
   incoming: IncomingMessage | undefined
 }
 
-/** Handles every request of the service. Each passes the same checks in the same order. */
+/** Creates the handler of all requests to the service. Every request passes the same checks in the same order. */
 export function createApp(parts: AppParts): App {
   const { basePath, logger } = parts
   const routes: Route[] = []
@@ -78,7 +78,7 @@ export function createApp(parts: AppParts): App {
     const found = find(pathname)
     const asked = { request, url, pathname, requestId, address, incoming: node?.incoming }
     const isProbe = found?.routes.some(({ route }) => route.probe === true) ?? false
-    // Clients choose methods, so only known ones get their own series.
+    // Unknown methods share one label, because clients could otherwise create any number of series.
     const method = found?.routes.some((one) => one.method === request.method) ? request.method : 'any'
     const route = found?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
     const answered = () => respond(asked, found, isProbe, parts).catch((error: unknown) => respondToFailure(error, requestId, logger))
@@ -98,7 +98,7 @@ async function respond(asked: Asked, found: FoundRoutes | undefined, isProbe: bo
   const { method } = request
   if (method === 'OPTIONS') return preflight(request, parts.limits())
   if (found === undefined) return respondWithPage(pathname, request, parts)
-  // Elsewhere, a HEAD request would leave a stream open without a reader.
+  // Other routes don't answer HEAD, because the request would leave a stream open without a reader.
   const operation = found.routes.find((one) => one.method === (method === 'HEAD' && isProbe ? 'GET' : method))
   if (operation === undefined) throw notAllowed(found.routes.map((one) => one.method).join(', '))
   const response = await answer(operation, found.params, asked, parts)
@@ -117,7 +117,7 @@ function respondToFailure(error: unknown, requestId: string, logger: Logger): Re
   return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
 }
 
-/** Throws an `HttpProblem` 403 for a page of another site. */
+/** Answers a preflight request. Throws an `HttpProblem` 403 for a page of another site. */
 function preflight(request: Request, limits: ServiceLimits): Response {
   checkOrigin(request, limits)
   return new Response(null, { status: 204, headers: preflightHeaders(request) })
@@ -140,25 +140,25 @@ async function answer({ route, check }: Operation, params: Call['params'], asked
           check,
           incoming,
         })
-  // A request admitted before the shutdown may have sent its body only now.
+  // The check is repeated, because the shutdown may have started while the body arrived.
   if (!route.probe) checkDraining(request, parts)
   const sender = { requestId, caller: caller.name, address }
   return route.answer({ request, url, params, caller, body, requestId, sender })
 }
 
-/** Refuses new work during a shutdown. Results of runs can be read until the end. */
+/** Refuses new work during a shutdown. Clients can read the results of runs until the end. */
 function checkDraining({ method }: Request, { isDraining }: AppParts): void {
   if (isDraining() && method !== 'GET')
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
 }
 
-/** Serves the admin page. Throws an `HttpProblem`: 404 for any other path, 405 for any other method. */
+/** Serves the admin page. Throws an `HttpProblem`: 404 for an unknown path, 405 for an unsupported method. */
 async function respondWithPage(pathname: string, request: Request, { mcp, limits }: AppParts): Promise<Response> {
   const name = /^\/admin\/([^/]*)$/.exec(pathname)?.[1]
   if (mcp.only || (name === undefined && pathname !== '/admin'))
     throw new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')
   if (request.method !== 'GET') throw notAllowed('GET')
-  // Relative, because the service may be mounted below a path it doesn't see.
+  // The redirect is relative, because the service may be mounted below a path that it doesn't know.
   if (name === undefined) return new Response(null, { status: 308, headers: { location: 'admin/' } })
   checkOrigin(request, limits())
   return servePage(name === '' ? 'index.html' : name, request)
@@ -205,18 +205,18 @@ async function askProgram(authenticate: Authenticate, request: Request, logger: 
 
 const expectedCaller = 'a function that returns `{name, roles}`, and `tenant`, if it is there, with at least one field and texts as values'
 
-/** An invalid `tenant` must not count as an absent one. */
+/** Whether a value is a caller. An invalid `tenant` is refused, because ignoring it would give access to all tenants. */
 function isCaller({ name, roles, tenant }: Partial<Caller>): boolean {
   return typeof name === 'string' && Array.isArray(roles) && (tenant === undefined || isTenant(tenant))
 }
 
-/** Returns the request's own id if it is safe to log, otherwise a new one. */
+/** Returns the id that the request contains, if it is safe to log. Otherwise returns a new id. */
 function requestIdOf(request: Request): string {
   const given = request.headers.get('x-request-id') ?? ''
   return /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
 }
 
-/** Removes the base path. A path outside the base matches no route. */
+/** Removes the base path. For a request outside the base path, returns an empty path, which matches no route. */
 function pathBelow(basePath: string, { pathname }: URL): string {
   if (basePath === '') return pathname
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : ''
@@ -230,7 +230,7 @@ interface FoundRoutes {
   params: Readonly<Record<string, string>>
 }
 
-/** Returns a function that finds the routes of a path. The first path that matches wins. */
+/** Returns a function that finds the routes of a path. The first matching path wins. */
 function routeFinder(routes: readonly Operation[]): (pathname: string) => FoundRoutes | undefined {
   const byPath = Map.groupBy(routes, ({ path }) => path)
   const patterns = [...byPath].map(([path, those]) => ({ path, parts: path.split('/'), routes: those }))
@@ -247,7 +247,7 @@ function routeFinder(routes: readonly Operation[]): (pathname: string) => FoundR
   }
 }
 
-/** Returns the parameters of a path that matches a pattern; undefined if it doesn't. */
+/** Returns the parameters of a path that matches a pattern. Returns undefined if the path doesn't match. */
 function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
   if (pattern.length !== parts.length) return undefined
   const params: Record<string, string> = {}
@@ -259,7 +259,7 @@ function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<
   return params
 }
 
-/** A part that is not valid percent-encoding stays as it is: no id looks like that. */
+/** Decodes a part of a path. A part that is not valid percent-encoding stays unchanged, because no id has this form. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -5,13 +5,13 @@ import { checkOptionNames, type OptionNames } from '../core/check-options.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
 import { nodeFetchOf, type Service } from './service.ts'
 
-/** The address to listen on. */
+/** The options of `listen`. */
 export interface ListenOptions {
-  /** Default: the host in the configuration, or `127.0.0.1`. */
+  /** The address to listen on. Default: the host in the configuration, or `127.0.0.1`. */
   host?: string
-  /** 0: any free port. Default: the port in the configuration, or 8787. */
+  /** The port to listen on. 0 selects any free port. Default: the port in the configuration, or 8787. */
   port?: number
-  /** How long a client may read nothing of a pending response before the connection is closed, in milliseconds. Default 30,000. */
+  /** How long a client may leave a pending response unread before its connection is closed, in milliseconds. Default 30,000. */
   writeTimeoutMs?: number
 }
 
@@ -26,11 +26,11 @@ export interface ListeningService {
   /** The base URL, such as `http://127.0.0.1:8787`. */
   readonly url: string
   readonly server: Server
-  /** Drains the service, then closes every connection. */
+  /** Drains the service, and then closes every connection. */
   close(drainMs?: number): Promise<void>
 }
 
-/** Limits on connections that have not sent a complete request. Event streams have separate limits. */
+/** The limits of connections that have not sent a complete request. Event streams have separate limits. */
 const serverOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -54,7 +54,7 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
     checkAddress(service, host)
     const server = createAdaptorServer({ fetch: nodeFetchOf(service), overrideGlobalObjects: false, serverOptions }) as Server
     server.maxConnections = maxConnections
-    // A client that waits for an answer is silent too, but it has nothing to read.
+    // A socket also times out while the client waits for an answer. Such a socket has nothing to read, so it is not closed.
     server.setTimeout(writeTimeoutMs, (socket) => {
       if (socket.writableLength > 0) socket.destroy()
     })
@@ -86,12 +86,13 @@ function listening(server: Server, host: string, port: number): Promise<void> {
 }
 
 /**
- * Keeps accepting connections until all runs have ended, so that new requests receive a response that says the service is shutting down.
+ * Closes the service. Until all runs have ended, the server accepts connections, so that new requests get a response that says that the
+ * service is shutting down.
  */
 async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
   await service.drain(drainMs)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // Connections become idle one by one, as their responses are sent.
+  // The connections become idle one after another, as their responses are sent.
   const idle = setInterval(() => server.closeIdleConnections(), 20)
   const force = setTimeout(() => server.closeAllConnections(), lastWordsMs)
   try {

@@ -1,6 +1,8 @@
-/** The bounds in seconds: from an answer of the demo model to a long run. */
+/** The bounds of the buckets, in seconds. They range from an answer of the demo model to a long run. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** Maximum number of series per metric. Needed because clients choose label values. All further label values share one extra series. */
+/**
+ * Maximum number of series of a metric. The limit is needed because clients choose label values. All further label values share one series.
+ */
 const maxSeries = 500
 
 type Labels = Readonly<Record<string, string>>
@@ -9,12 +11,12 @@ interface Metric {
   help: string
   type: 'counter' | 'gauge' | 'histogram'
   series: Map<string, { value: number; buckets?: number[] }>
-  /** Returns the value when the metrics are read. */
+  /** Returns the value of a gauge. Called when the metrics are read. */
   read?(): number | Promise<number>
 }
 
 /**
- * The text format of Prometheus, or OpenMetrics, which differs in the names of counter families, the format of bounds, and its end marker.
+ * The text format of Prometheus, or OpenMetrics. They differ in the names of counter families, the format of bounds, and the end marker.
  */
 export type MetricsFormat = 'text' | 'openmetrics'
 
@@ -23,7 +25,10 @@ export const contentTypes: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** Returns the format an `accept` header asks for. OpenMetrics only if it is named, with no lower preference than the other. */
+/**
+ * Returns the format that an `accept` header requests. Returns OpenMetrics only if the header names it, and doesn't prefer the other
+ * format.
+ */
 export function formatFor(accept: string | null): MetricsFormat {
   const wanted = (type: string) => {
     const range = (accept ?? '').split(',').find((one) => one.trim().split(';')[0] === type)
@@ -48,12 +53,12 @@ export class Metrics {
     }
   }
 
-  /** A value that can't be read becomes NaN. */
+  /** Adds a gauge. If `read` fails, the value is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void {
     this.#add(name, { help, type: 'gauge', series: new Map(), read })
   }
 
-  /** Creates a histogram of seconds. */
+  /** Adds a histogram of durations in seconds. */
   histogram(name: string, help: string): (labels: Labels, seconds: number) => void {
     const metric = this.#add(name, { help, type: 'histogram', series: new Map() })
     return (labels, seconds) => {
@@ -61,7 +66,7 @@ export class Metrics {
       series.buckets ??= buckets.map(() => 0)
       series.value += seconds
       const at = buckets.findIndex((bound) => seconds <= bound)
-      // The last bucket counts values above the highest bound.
+      // The last bucket counts the values above the highest bound.
       const slot = at < 0 ? buckets.length : at
       series.buckets[slot] = (series.buckets[slot] ?? 0) + 1
     }

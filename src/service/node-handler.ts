@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { nodeFetchOf, type Service } from './service.ts'
 
-/** A request of a Node.js server. Express puts the parsed body into `body`. */
+/** A request of a Node.js server. Express stores the parsed body in the field `body`. */
 export type NodeRequest = IncomingMessage & { body?: unknown }
 
 /**
- * Answers a request of a Node.js server. Never rejects. `body`: the request body, if a framework has already read it. Default:
+ * Answers a request of a Node.js server. Never rejects. `body` is the request body, if a framework has already read it. Default:
  * `request.body`.
  */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, body?: unknown) => Promise<void>
@@ -14,7 +14,7 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, body?
 /**
  * Returns a request handler for Node.js servers: `node:http`, Express (`app.use('/agent', nodeHandler(service))`), and Fastify (pass
  * `request.raw` and `reply.raw`). If a framework has already read the body, the handler accepts it as JSON, text or bytes. The limits of
- * the service apply to such a body too.
+ * the service also apply to such a body.
  */
 export function nodeHandler(service: Service): NodeHandler {
   const bodies = new WeakMap<object, string | Uint8Array>()
@@ -27,7 +27,7 @@ export function nodeHandler(service: Service): NodeHandler {
     { overrideGlobalObjects: false },
   )
   return async (request, response, given) => {
-    // Express passes its `next` function as the third argument.
+    // A function is ignored, because Express passes its `next` function as the third argument.
     const body = given === undefined || typeof given === 'function' ? request.body : given
     if (body !== undefined && request.method !== 'GET' && request.method !== 'HEAD') bodies.set(request, asSent(body))
     await listener(request, response)
@@ -38,7 +38,7 @@ function asSent(body: unknown): string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
 }
 
-/** Drops the headers that described the body as it was sent: it has been decoded. */
+/** Replaces the body of a request. Removes the headers that described the body as it was sent, because the new body is decoded. */
 function withBody({ url, method, headers, signal }: Request, body: string | Uint8Array): Request {
   const kept = [...headers].filter(([name]) => !/^(content-(encoding|length)|transfer-encoding)$/i.test(name))
   return new Request(url, { method, headers: kept, body, signal })

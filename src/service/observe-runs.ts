@@ -17,7 +17,10 @@ interface Observed {
   logger: Logger
 }
 
-/** Counts what runs do, and logs how they end. All client tools share one label, because clients choose their names. */
+/**
+ * Returns an observer that counts the actions of runs, and logs how runs end. All client tools share one label, because clients choose
+ * their names.
+ */
 export function observeRuns({ metrics, tools, calls: recent, finished, logger }: Observed): RunObserver {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
@@ -55,7 +58,7 @@ export function observeRuns({ metrics, tools, calls: recent, finished, logger }:
       const { stopReason, usage, iterations, error } = result
       for (const one of finished.with(head)) one.ended(run, result)
       runs({ model: agent, kind, stop_reason: stopReason })
-      // Usage before a pause was counted at the pause.
+      // Usage before a pause was already counted when the run paused.
       tokens({ model: agent, direction: 'input' }, usage.inputTokens - (usedBefore?.inputTokens ?? 0))
       tokens({ model: agent, direction: 'output' }, usage.outputTokens - (usedBefore?.outputTokens ?? 0))
       if (usage.costUsd !== undefined) cost({ model: agent }, usage.costUsd - (usedBefore?.costUsd ?? 0))

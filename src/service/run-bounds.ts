@@ -2,37 +2,37 @@ import type { WaitingRoom } from '../agent/journal/shown-runs.ts'
 import { HttpProblem } from './http/problem.ts'
 
 /**
- * Limits on stored runs. Runs that are still running are always kept. Waiting runs are kept until a decision is made, for at most
- * `waitingMs`. Finished runs are deleted, oldest first, when a limit is exceeded.
+ * Limits on stored runs. Running runs are always kept. Waiting runs are kept until a decision is made, for at most `waitingMs`. Finished
+ * runs are deleted, oldest first, when a limit is exceeded.
  */
 export interface RunBounds {
-  /** The largest number of finished runs. */
+  /** Maximum number of finished runs. */
   count: number
-  /** The maximum age of a finished run, in milliseconds. */
+  /** Maximum age of a finished run, in milliseconds. */
   ageMs: number
   /** Maximum total size of the events and results of finished runs, in characters. */
   characters: number
-  /** How long a run may wait before it is given up, in milliseconds. */
+  /** How long a run may wait before it is ended, in milliseconds. */
   waitingMs: number
   /** Maximum number of waiting runs per caller. A caller who has reached the limit can't start another run. */
   waitingOfCaller: number
   /**
-   * Maximum total size of all waiting runs, in characters; `waitingCharactersOfCaller` is the limit per caller. A run that would exceed a
-   * limit ends instead of waiting.
+   * Maximum total size of all waiting runs, in characters. `waitingCharactersOfCaller` is the limit for one caller. A run that would exceed
+   * a limit ends instead of waiting.
    */
   waitingCharacters: number
   waitingCharactersOfCaller: number
   /**
-   * Maximum size of the state of one waiting run, in characters. A run with a larger state ends instead of waiting, because resuming it
+   * Maximum size of the state of a waiting run, in characters. A run with a larger state ends instead of waiting, because resuming the run
    * would block the process.
    */
   stateCharacters: number
-  /** Maximum number of stored events of one run. Also the limit for the feed of all runs. */
+  /** Maximum number of stored events of one run. The same limit applies to the feed of all runs. */
   eventsOfRun: number
   charactersOfRun: number
-  /** Maximum total size of all recordings, in characters. 0 disables recording. */
+  /** Maximum total size of all recordings, in characters. 0 turns recording off. */
   recordingCharacters: number
-  /** Whether runs without a journal are recorded too, in memory. */
+  /** Whether runs without a journal are also recorded. Their recordings are in memory. */
   recordsInMemory: boolean
 }
 
@@ -51,7 +51,7 @@ export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBou
     )
 }
 
-/** Returns the room for waiting runs. */
+/** Returns the limits on waiting runs, in the form that the store takes. */
 export function roomOf({
   stateCharacters: ofState,
   waitingCharactersOfCaller: ofCaller,
@@ -61,8 +61,8 @@ export function roomOf({
 }
 
 /**
- * Where runs are stored. `memory`: in memory, without a journal. `sqlite`: together with their journal, in a file in `folder`. `dbos`:
- * together with their journal, in a PostgreSQL database that services on several machines can share.
+ * The place in which runs are stored. `memory`: in memory, without a journal. `sqlite`: in a file in `folder`, together with their journal.
+ * `dbos`: in a PostgreSQL database, together with their journal; services on several machines can share the database.
  */
 export type RunPlace =
   | { kind: 'memory' }

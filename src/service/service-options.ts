@@ -20,9 +20,9 @@ export interface ServiceOptions {
    * the service runs.
    */
   config?: Config
-  /** The model to use if the configuration names none. Default `'demo'`. */
+  /** The model to use if the configuration names no model. Default `'demo'`. */
   model?: AnyModel
-  /** Whether `model` is used even if the configuration names another. Default false. */
+  /** Whether `model` is used even if the configuration names another model. Default false. */
   modelIsFixed?: boolean
   /** Tools to offer in addition to the tools of the configuration. If you pass a registry, you may change it while the service runs. */
   tools?: readonly AnyTool[] | ToolRegistry
@@ -34,7 +34,7 @@ export interface ServiceOptions {
   /** Hooks, guardrails and other options for the runner. The configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
   /**
-   * A token with all roles, accepted in addition to the tokens of the configuration. It must have at least 16 characters and no
+   * A token with all roles. It is accepted in addition to the tokens of the configuration. It must have at least 16 characters and no
    * recognizable pattern.
    */
   token?: string
@@ -46,45 +46,45 @@ export interface ServiceOptions {
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
    * Returns the `context` that is passed to tools, approvals and instructions, such as the user, the tenant or a database handle. Called
-   * when a run starts, and again when the run resumes after a decision, because the value is not stored. `identity`: the name, roles and
-   * tenant of the run's owner. `request`: the request that starts or resumes the run. If another caller made the decision, it is that
-   * caller's request. Undefined if a run of an earlier process resumes automatically.
+   * when a run starts, and again when the run resumes after a decision, because the value is not stored. `identity` has the name, roles and
+   * tenant of the run's owner. `request` is the request that starts or resumes the run; if another caller made the decision, it is that
+   * caller's request. It is undefined if a run of an earlier process resumes automatically.
    *
    * Contract: awaited; must not read the body. If the function throws or rejects, the error is logged, the response is 500, and no run is
    * started or resumed. If a run of an earlier process was about to resume, the run keeps waiting and the function is called again later.
    * The same applies if the function returns undefined for a run that was started with a context.
    */
   context?(request: Request | undefined, identity: Caller): unknown
-  /** Offers the tools and agents to MCP clients, at `/mcp`; true means `{}`. Default: the configuration's `service.mcp`. */
+  /** Whether to offer the tools and agents to MCP clients, at `/mcp`. `true` means `{}`. Default: the configuration's `service.mcp`. */
   mcp?: boolean | McpRouteOptions
   /**
-   * The prefix of all request paths, such as `/agent`. Not needed if the surrounding server removes the prefix, as Hono's `mount` does.
-   * Default: no prefix.
+   * The prefix of all request paths, such as `/agent`. It is not needed if the surrounding server removes the prefix, as Hono's `mount`
+   * does. Default: no prefix.
    */
   basePath?: string
   /**
-   * Host names and allowed origins, in addition to the configuration's `service.hosts` and `service.origins`. Required if clients reach the
-   * service by a name other than localhost. Use `*` if the surrounding server checks host names itself.
+   * The host names of the service and the allowed origins, in addition to the configuration's `service.hosts` and `service.origins`. They
+   * are required if clients reach the service by a name other than localhost. Use `*` if the surrounding server checks host names itself.
    */
   hosts?: readonly string[]
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
   /**
-   * Exports traces and metrics of requests and runs. Pass the return value of `telemetry()` from `toolloop/telemetry`. Default: the
-   * telemetry settings of the configuration.
+   * The telemetry that exports traces and metrics of requests and runs. Pass the return value of `telemetry()` from `toolloop/telemetry`.
+   * Default: the telemetry settings of the configuration.
    */
   telemetry?: Telemetry
   /** The environment variables to read. Default: the environment of the process. */
   env?: Readonly<Record<string, string | undefined>>
-  /** The base of relative paths. Default: the working directory. */
+  /** The folder against which relative paths are resolved. Default: the working directory. */
   cwd?: string
   /**
-   * Called after a change of the configuration was applied, or after a change of the file was rejected. `config`: the configuration in
+   * Called after a change of the configuration was applied, or after a change of the file was rejected. `config` is the configuration in
    * effect, with environment variables substituted. Contract: not awaited; if the function throws, the error is logged.
    */
   onReload?(state: ConfigState, config: Config): void
-  /** Overrides the intervals and timeouts of the service. Intended for tests. */
+  /** Overrides the intervals and timeouts of the service, for tests. */
   times?: Optional<ServiceTimes>
 }
 
@@ -121,7 +121,7 @@ const optionNames: OptionNames<ServiceOptions> = {
 }
 const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, heartbeatMs: true, stallMs: true }
 
-/** Throws `invalid_option`. */
+/** Checks the options of a service. Throws `invalid_option`. */
 export function checkServiceOptions(options: ServiceOptions): void {
   checkOptionNames(options, optionNames, '`createService`')
   checkOptionNames(options.times ?? {}, timeNames, '`createService`', 'times')

@@ -32,6 +32,6 @@ export interface ServiceParts {
   readonly startedAt: Date
   readonly logger: Logger
   readonly contextOf: ContextOf
-  /** Whether the service is shutting down, and refuses new work. */
+  /** Whether the service is shutting down. It then refuses new work. */
   isDraining(): boolean
 }

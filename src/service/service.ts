@@ -35,16 +35,19 @@ import { checkServiceOptions, type ServiceOptions, type ServiceTimes } from './s
 import { TelemetrySource } from './telemetry-source.ts'
 import { ByTenant } from './tenants/by-tenant.ts'
 
-/** A running service: mount it in any server that uses `fetch`, or pass it to `listen`. */
+/** A running service. Mount it in any server that uses `fetch`, or pass it to `listen`. */
 export interface Service {
   /**
-   * Answers a request. Never rejects. `from`: the server's connection object, such as the one that Hono passes to `fetch`. The service
-   * reads the client's address from this object, for its log.
+   * Answers a request. Never rejects. `from` is the server's connection object, such as the one that Hono passes to `fetch`. The service
+   * reads the client's address from this object.
    */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
-  /** Rejects if the configuration is invalid. The service then answers every request with 503. */
+  /**
+   * Resolves when the service has loaded its configuration. Rejects if the configuration is invalid; the service then answers every request
+   * with 503.
+   */
   readonly ready: Promise<void>
-  /** The current model, which changes with the configuration. */
+  /** The current model. It changes with the configuration. */
   readonly model: SwitchableModel
   /** The tools that the program registered. Tools from the configuration are not in this registry. */
   readonly registry: ToolRegistry
@@ -52,18 +55,18 @@ export interface Service {
   readonly logger: Logger
   /** The current configuration, with defaults filled in. */
   readonly limits: ServiceLimits
-  /** The token that was generated because none was configured; undefined otherwise. */
+  /** The token that was generated because no token was configured. Undefined if a token was configured. */
   readonly initialToken: string | undefined
   /**
    * Returns a link that signs a browser in to the admin page. The link works once and expires after ten minutes. The session ends after
-   * twelve hours, or when the process ends. Whoever opens the link gets all permissions, so send the link to one person only. `url`: the
+   * twelve hours, or when the process ends. Whoever opens the link gets all permissions, so send the link to one person only. `url` is the
    * base URL of the service without `basePath`, such as `https://agents.example.com`. Throws `invalid_option` for anything but an http or
    * https URL.
    */
   signInLink(url: string): string
   /**
-   * Shuts down the service: refuses new work, waits up to `timeoutMs` milliseconds for runs to finish, aborts the remaining runs or, if
-   * they are in a journal, leaves them to the next start, and closes streams and files.
+   * Shuts down the service: refuses new work, and waits up to `timeoutMs` milliseconds for runs to finish. After that, runs that are in a
+   * journal are left to the next start, and the other runs are aborted. Finally, streams and files are closed.
    */
   drain(timeoutMs?: number): Promise<void>
 }
@@ -89,9 +92,9 @@ export function createService(options: ServiceOptions = {}): Service {
 }
 
 const defaultTimes: ServiceTimes = { debounceMs: 100, pollMs: 5_000, heartbeatMs: 15_000, stallMs: 30_000 }
-/** How long aborted runs may take to settle and send their last events. */
+/** How long aborted runs may take to settle and send their last events, in milliseconds. */
 const afterAbortMs = 2_000
-/** When to load what only some requests need, in milliseconds after the start. */
+/** When to load the parts that only some requests need, in milliseconds after the start. */
 const loadAfterMs = 1_000
 
 class AgentService implements Service {
@@ -218,7 +221,7 @@ class AgentService implements Service {
     })
     onNode.set(this, (request, from, { isBodyRead } = { isBodyRead: false }) => this.#answer(request, from, exchangeOf(from, isBodyRead)))
     this.ready = this.#start(cwd, file)
-    // Code that awaits `ready` sees the rejection. If no code does, the rejection must not end the process.
+    // If code awaits `ready`, it gets the rejection. If no code does, the rejection must not end the process.
     this.ready.catch(() => {})
   }
 
@@ -235,7 +238,7 @@ class AgentService implements Service {
     if (given === null || !['http:', 'https:'].includes(given.protocol))
       throw new InvalidOptionError('url', 'the address of the service, such as `https://agents.example.com`', url)
     const page = `${given.origin}${given.pathname.replace(/\/+$/, '')}${this.#basePath}/admin/`
-    // A browser doesn't send the part after `#` to servers or other sites, so it isn't logged.
+    // The code is in the part after `#`, because a browser doesn't send this part to servers or other sites, so that the code isn't logged.
     return `${page}#/sign-in/${this.#signIns.issue(operator)}`
   }
 
@@ -254,7 +257,7 @@ class AgentService implements Service {
     return this.#app(request, addressOf(from, request, this.#proxies), node)
   }
 
-  /** Logs the error once, because a program need not await `ready`. */
+  /** Logs the error of a failed start once, because a program need not await `ready`. */
   #logFailedStart(error: unknown): void {
     if (!this.#isFailureLogged)
       this.logger.error({ error: messageOf(error) }, 'the service could not be started: all requests are answered with 503')
@@ -299,7 +302,7 @@ class AgentService implements Service {
       const place = runs.kind === 'sqlite' ? { ...runs, folder: resolve(cwd, runs.folder) } : runs
       await this.#runs.open(place)
       await this.#responses.open(place)
-      // Loaded soon, so that no request has to wait, but not before the service answers.
+      // The parts are loaded soon, so that no request has to wait, but only after the service answers.
       this.#loading = setTimeout(openForeignAjv, loadAfterMs).unref()
     } catch (error) {
       const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]
@@ -340,13 +343,19 @@ class AgentService implements Service {
   }
 }
 
-/** How services answer requests of Node.js servers. */
+/** The function with which each service answers requests of Node.js servers. */
 const onNode = new WeakMap<Service, NodeFetch>()
 
-/** Answers a request of a Node.js server on that server's own response. `isBodyRead`: whether the body is in `request` alone. */
+/**
+ * Answers a request of a Node.js server through that server's own response. `isBodyRead` says whether the body is only in `request`,
+ * because it was already read.
+ */
 export type NodeFetch = (request: Request, from: object, options?: { isBodyRead: boolean }) => Promise<Response>
 
-/** Like `service.fetch`, for a server of this package: a program that calls `fetch` may still want to change the response. */
+/**
+ * Returns a function like `service.fetch` that writes to the response of a Node.js server. Only servers of this package use it, because a
+ * program that calls `fetch` may want to change the response.
+ */
 export function nodeFetchOf(service: Service): NodeFetch {
   return onNode.get(service) ?? ((request, from) => service.fetch(request, from))
 }

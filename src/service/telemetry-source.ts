@@ -5,10 +5,10 @@ import type { OtlpTelemetry } from '../telemetry/otlp/otlp-telemetry.ts'
 import type { Config } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 
-/** How long the last spans and metrics may take to be sent. */
+/** How long sending the last spans and metrics may take, in milliseconds. */
 const closeMs = 3_000
 
-/** The telemetry of the service: the program's own, or that of the configuration at the start. */
+/** The telemetry of the service: the program's own telemetry, or the telemetry that the configuration has at the start. */
 export class TelemetrySource {
   readonly #given: Telemetry | undefined
   readonly #logger: Logger
@@ -24,7 +24,10 @@ export class TelemetrySource {
     return this.#given ?? this.#exported?.telemetry
   }
 
-  /** Only the first configuration counts. Rejects with a `ConfigError`, or `missing_dependency`. */
+  /**
+   * Opens the telemetry of a configuration. Only the first configuration has an effect. Rejects with a `ConfigError` or
+   * `missing_dependency`.
+   */
   async open({ telemetry }: Config): Promise<void> {
     if (this.#isOpen) return
     this.#isOpen = true

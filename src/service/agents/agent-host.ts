@@ -45,7 +45,7 @@ const {
 } = runnerOptions
 export const agentOptionNames: OptionNames<AgentOptions> = names
 
-/** One agent: the tools and instructions on one of the models. */
+/** One agent: the tools and instructions of the service, used with one of the models. */
 export interface Agent {
   readonly name: string
   readonly model: SwitchableModel
@@ -55,12 +55,12 @@ export interface Agent {
 }
 
 interface HostedAgent extends Agent {
-  /** Identifies the settings of the model. Two models are the same if their keys are equal. */
+  /** Identifies the settings of the model. Two models have the same settings if their keys are equal. */
   modelKey: unknown
   settingsKey: string
 }
 
-/** If a field is absent, the runner's default applies, or there is no limit. */
+/** The limits of every run. If a field is absent, the runner's default applies, or there is no limit. */
 export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
 
 interface HostParts {
@@ -74,28 +74,28 @@ interface HostParts {
   options: AgentOptions
   /** Returns the telemetry to use if the options have none. */
   telemetry(): Telemetry | undefined
-  /** Secrets of the environment, which are never shown. */
+  /** The secrets of the environment, which are never shown to clients. */
   secrets: readonly string[]
   bus: EventBus
   logger: Logger
   cwd: string
-  /** The configuration file's path. */
+  /** The path of the configuration file. */
   configFile?: string
 }
 
 /**
- * The agents of the service. The configuration may change during runs. The registry, the event bus and all parts that are not affected by
- * the change stay the same objects. A run keeps its model.
+ * The agents of the service. The configuration may change during runs. A run keeps its model. The registry, the event bus and all parts
+ * that the change does not affect stay the same objects.
  */
 export class AgentHost {
-  /** The program's tools and those of the configuration. */
+  /** The tools of the program and of the configuration. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
-  /** The folder in which runs are stored. Read from the configuration once, at the start. Null until then. */
+  /** The folder in which runs are stored, as the configuration named it at the start. Null until then. */
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
-  /** The tools offered to models. */
+  /** The tools that models are offered. */
   #offered: ToolSet
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
@@ -105,7 +105,7 @@ export class AgentHost {
     this.#offered = this.tools
   }
 
-  /** Secrets of the environment, which are never shown. */
+  /** The secrets of the environment, which are never shown to clients. */
   get secrets(): readonly string[] {
     return this.#parts.secrets
   }
@@ -118,7 +118,10 @@ export class AgentHost {
     return [...this.#agents.values()]
   }
 
-  /** The limits of each run. They come from the configuration or, if it sets none, from the program. A request can only lower them. */
+  /**
+   * The limits of each run. They come from the configuration or, if the configuration sets none, from the program. A request can only lower
+   * them.
+   */
   get bounds(): RunBoundsOfAll {
     return this.#bounds
   }
@@ -133,7 +136,7 @@ export class AgentHost {
     return this.#opened?.tools.servers() ?? []
   }
 
-  /** Throws an `HttpProblem` 404 for an unknown name. */
+  /** Returns the agent with this name. Throws an `HttpProblem` 404 for an unknown name. */
   agent(name: string): Agent {
     const agent = this.#agents.get(name)
     if (agent !== undefined) return agent
@@ -141,14 +144,14 @@ export class AgentHost {
     throw new HttpProblem(404, 'model_not_found', `Unknown model. Available: ${names}`, { param: 'model' })
   }
 
-  /** Prepares a configuration. Rejects with a `ConfigError`, or on abort; nothing has changed then. */
+  /** Prepares a configuration. Rejects with a `ConfigError`, or if `signal` aborts. After a rejection, nothing has changed. */
   async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { cwd, configFile, builtinTools, logger } = this.#parts
-    // Cheap checks come before anything is started.
+    // Fast checks run before any tool is started.
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
     const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
-    // The old file is used until the next start, which uses the new one.
+    // Both folders are the service's own: the old one stays in use until the next start, which uses the new one.
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
@@ -186,7 +189,7 @@ export class AgentHost {
 
   /**
    * Returns the agent's tools and the client's tools. A client tool replaces an agent tool with the same name. Rejects with an
-   * `HttpProblem` 400.
+   * `HttpProblem` 400 if a client tool is invalid.
    */
   async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
     if (clientTools.length === 0) return this.#offered
@@ -196,7 +199,7 @@ export class AgentHost {
     return new ToolView(this.#offered, { only: this.#offered.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
-  /** Like `toolsFor`, but the returned tools are only for display. */
+  /** Returns the tools to display: the agent's tools and the client's tools. A client tool replaces an agent tool with the same name. */
   toolsNamed(clientTools: readonly AnyTool[]): readonly AnyTool[] {
     if (clientTools.length === 0) return this.tools.list()
     const names = new Set(clientTools.map(({ name }) => name))
@@ -222,7 +225,7 @@ export class AgentHost {
   }
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
-    // Checked here, too, because no model may use these providers yet.
+    // All providers are checked, because there may be providers that no model uses yet.
     for (const name of Object.keys(config.providers ?? {}))
       inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
@@ -240,7 +243,7 @@ export class AgentHost {
         if (path === '/model' && typeof given === 'string' && given === config.model) checkModelName(given, '`model`', config)
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
-        // Checks the settings together with the model.
+        // Creates a runner to check the settings together with the model.
         new AgentRunner({ ...options, model }, undefined, { warns: false })
         if (current !== undefined && current.settingsKey === settingsKey) {
           return () => {
@@ -259,7 +262,7 @@ export class AgentHost {
     })
   }
 
-  /** Throws a `ConfigError`. */
+  /** Returns the tools to offer to models. Throws a `ConfigError`. */
   #offeredBy({ tools: { codeMode: mode = false } = {} }: Config): ToolSet {
     return mode === false ? this.tools : inConfig('/tools/codeMode', () => codeMode(this.tools, mode === true ? {} : mode))
   }
@@ -288,7 +291,7 @@ export class AgentHost {
 
   #replaceTools(key: string, tools: OpenedTools): void {
     const old = this.#opened
-    // Runs see these tools from their next turn on.
+    // Running runs use the new tools from their next turn.
     this.tools.replace([{ kind: 'registered', tools: this.#parts.registry }, ...tools.sources])
     this.#opened = { key, tools, users: 0, retired: false }
     if (old !== undefined) this.#retire(old)
@@ -305,7 +308,7 @@ export class AgentHost {
   }
 }
 
-/** Returns the settings of a model and the section of its provider, which determine the model. */
+/** Returns the data that determines a model: its settings, and the section of its provider. */
 function modelKeyOf(model: AnyModel, { providers = {} }: Config): unknown {
   if (typeof model === 'object' && 'generate' in model) return model
   const provider = typeof model === 'string' ? (model.split('/')[0] ?? '') : model.provider
@@ -326,7 +329,7 @@ function inConfig<T>(path: string, make: () => T): T {
   }
 }
 
-/** Returns the path, in the configuration, of the setting that caused an error of a model or a runner. */
+/** Finds the setting that caused an error of a model or a runner. Returns the path of this setting in the configuration. */
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`
@@ -335,7 +338,7 @@ function pathOf(error: unknown, otherwise: string): string {
   return otherwise
 }
 
-/** Appends the instructions of the tools to the agent's own. */
+/** Appends the instructions of the tools to the agent's own instructions. */
 function withInstructions(own: RunnerOptions['instructions'], ofTools: string): RunnerOptions['instructions'] {
   if (ofTools === '' || own === undefined) return own ?? (ofTools === '' ? undefined : ofTools)
   if (typeof own === 'string') return `${own}\n\n${ofTools}`

@@ -5,12 +5,12 @@ import { keepValidator, parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool, JsonSchema } from '../../tools/tool.ts'
 import { problemOfRequest } from '../http/problem.ts'
 
-/** A tool in OpenAI's format, whose schema was checked with the request's body. */
+/** A tool in OpenAI's format. Its fields have already been checked together with the request's body. */
 export interface ClientTool {
   function: { name: string; description?: string | null; parameters?: JsonObject | null; strict?: boolean | null }
 }
 
-/** Creates tools without `execute`, whose calls go back to the client. Arguments are always an object, whatever the schema says. */
+/** Creates tools without `execute`, whose calls are returned to the client. Arguments are always an object, whatever the schema says. */
 export function toClientTools(tools: readonly ClientTool[] | null | undefined): AnyTool[] {
   return (tools ?? []).map(({ function: { name, description, parameters: given, strict } }) => {
     const parameters = { properties: {}, ...given, type: 'object' }
@@ -18,7 +18,7 @@ export function toClientTools(tools: readonly ClientTool[] | null | undefined): 
   })
 }
 
-/** Compiles the schema of a tool. The tool never runs here, so a schema that can't be compiled is accepted and not checked. */
+/** Compiles the schema of a client tool. If the schema can't be compiled, arguments are not checked, because the tool never runs here. */
 export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
   const parameters = parametersOf(tool)
   try {

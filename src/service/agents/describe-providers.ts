@@ -2,10 +2,10 @@ import { describeKey, findPreset, type ProviderPreset, type Providers } from '..
 import { type Config, findModel } from '../config/config.ts'
 import type { Agent } from './agent-host.ts'
 
-/** A provider as shown to an admin, without its key. */
+/** A provider in the form that an admin sees. The key itself is not included. */
 export interface ProviderState {
   name: string
-  /** The environment variable for its key; null if it has none. */
+  /** The name of the environment variable for the provider's key. Null if there is no such variable. */
   keyEnv: string | null
   /**
    * Whether a key is available, from the environment or from every model of this provider in the configuration. Null if the provider needs
@@ -29,7 +29,7 @@ export function describeProviders(agents: readonly Agent[], config: Config): Pro
   })
 }
 
-/** Returns the preset of a provider. A model created by the program may name a provider without one. */
+/** Returns the preset of a provider. Returns undefined if there is none, because a program can create a model with any provider name. */
 function presetOf(name: string, providers: Providers): ProviderPreset | undefined {
   try {
     return findPreset(name, providers)

@@ -11,7 +11,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import type { Config, McpConfig, SkillsConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 
-/** The tools of a configuration. */
+/** The open tools of a configuration. */
 export interface OpenedTools {
   sources: readonly ToolSource[]
   /** Instructions about the tools that a model needs from the start. May be `''`. */
@@ -31,28 +31,28 @@ export interface FoundSkills {
 }
 
 interface Surroundings {
-  /** The base of relative paths. */
+  /** The folder against which relative paths are resolved. */
   cwd: string
   /** The service's own files and folders, which no tool may read. */
   ownFiles: readonly string[]
   /** The built-in tools to use if the configuration names none. */
   builtinTools: readonly string[]
   logger: Logger
-  /** Cancels tools that take long to open. */
+  /** Aborted if opening the tools should be cancelled. */
   signal: AbortSignal
 }
 
-/** One kind of tools that was opened. */
+/** The opened tools of one kind. */
 type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; servers?(): McpServerStatus[]; close?(): Promise<void> }
 
-/** Returns the parts of a configuration that determine its tools. They are opened again if it changes. */
+/** Returns a key that changes if the tools have to be opened again, because a relevant part of the configuration has changed. */
 export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly string[]): string {
   return JSON.stringify([tools, skills, mcp, ownFiles])
 }
 
 /**
- * Opens the tools of a configuration. A new kind of tools is added here, with its own section. Rejects with a `ConfigError`; nothing stays
- * open in this case.
+ * Opens the tools of a configuration. A new kind of tools is added here, with its own section. If it rejects with a `ConfigError`, nothing
+ * stays open.
  */
 export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
   const opened: Opened[] = []
@@ -118,7 +118,10 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
   }
 }
 
-/** Throws a `ConfigError` if a script could read one of the service's own files: nothing in a script's folder can be hidden from it. */
+/**
+ * Throws a `ConfigError` if scripts could read one of the service's own files. Nothing in the folder of a script can be hidden from the
+ * script.
+ */
 function checkSandbox(options: object, ownFiles: readonly string[]): void {
   const { workspace, readable }: JsonObject = 'sandbox' in options && isJsonObject(options.sandbox) ? options.sandbox : {}
   const folders = Object.entries({ workspace: [workspace], readable: Array.isArray(readable) ? readable : [] })
@@ -129,7 +132,7 @@ function checkSandbox(options: object, ownFiles: readonly string[]): void {
   }
 }
 
-/** Throws a `ConfigError` for a folder that contains one of the service's own files, or is inside one of its folders. */
+/** Throws a `ConfigError` if a folder contains one of the service's own files, or is inside one of the service's own folders. */
 function checkFolder(folder: string, ownFiles: readonly string[], path: string): void {
   const real = realOrPlanned(resolve(folder))
   const meets = (own: string) => isWithin(real, own) || isWithin(own, real)

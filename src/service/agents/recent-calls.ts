@@ -1,13 +1,13 @@
 import type { RunEvent } from '../../core/events.ts'
 
-/** Limit per tool. */
+/** Maximum number of calls to list for a tool. */
 const mostRecent = 20
-/** The limit is needed because names come from the configuration, which may change any number of times. */
+/** Maximum number of tools. The limit is needed because the configuration may change any number of times and name new tools. */
 const mostTools = 1_000
 
-/** A call as it is listed. Its arguments and result are in its run. */
+/** A call in the list of recent calls. Its arguments and its result are stored with its run. */
 export interface RecentCall {
-  /** ISO 8601. */
+  /** The time at which the call ended, in ISO 8601. */
   at: string
   outcome: string
   durationMs: number
@@ -19,11 +19,11 @@ export interface RecentCall {
 interface Counted {
   total: number
   failed: number
-  /** Newest first. */
+  /** The latest calls, newest first. */
   recent: RecentCall[]
 }
 
-/** The outcomes of each tool's calls since the process started. */
+/** Counts the outcomes of each tool's calls since the process started. */
 export class RecentCalls {
   readonly #tools = new Map<string, Counted>()
 

@@ -16,15 +16,15 @@ export interface TestedProvider {
 }
 
 interface TestOrder {
-  /** A name from the configuration's `models`, `provider/model`, or settings. */
+  /** The model: a name from the configuration's `models`, `provider/model`, or settings. */
   model: string | JsonObject
-  /** Sections of providers that override those of the configuration. */
+  /** Sections of providers. They override the sections in the configuration. */
   providers?: JsonObject
-  /** Default 15,000. */
+  /** The time limit of the test, in milliseconds. Default 15,000. */
   timeoutMs?: number
 }
 
-/** Sends one tiny request to a model. Never rejects: a failure is a result of the test. */
+/** Sends one short request to a model. Never rejects, because a failure is a result of the test. */
 export async function testProvider(
   { model: given, providers: unsaved = {}, timeoutMs = 15_000 }: TestOrder,
   config: ConfigSource,
@@ -59,7 +59,7 @@ export async function testProvider(
   }
 }
 
-/** Returns the same model without retries. */
+/** Returns the settings of the same model without retries. */
 function askedOnce(model: string | ModelSettings): string | ModelSettings {
   if (typeof model !== 'string') return { ...model, maxRetries: 0 }
   const slash = model.indexOf('/')

@@ -1,4 +1,4 @@
-/** The trial calls in progress. */
+/** Keeps track of trial calls in progress. */
 export class ToolTrials {
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()

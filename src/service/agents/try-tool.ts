@@ -10,7 +10,7 @@ import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { AgentHost } from './agent-host.ts'
 
 const timeoutMs = 30_000
-/** The limit for the shown result: more than anyone reads in the admin page. */
+/** Maximum size of the shown result, in bytes. Nobody reads more in the admin page. */
 const maxResultBytes = 200_000
 
 export interface TryOrder {
@@ -37,8 +37,8 @@ interface TrialParts {
 }
 
 /**
- * Runs one call outside of any run, like a model's call: validated, with the tool's time limit and retries, cancelled by the signal.
- * Rejects with an `HttpProblem`: 409 if the call needs an approval and has none, 422 if its arguments are invalid.
+ * Runs one call outside of a run. The call is validated like a call of a model, and has the tool's time limit and retries. `signal` cancels
+ * it. Rejects with an `HttpProblem`: 409 if the call needs an approval and `approved` is false, 422 if its arguments are invalid.
  */
 export async function tryTool({ tool, args, approved, context, signal }: TryOrder, { host, logger }: TrialParts): Promise<TriedCall> {
   const { name, approval = false, effect = 'unsafe' } = tool
@@ -46,7 +46,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
     const why = approval === false ? 'may have side effects' : 'may need an approval'
     throw new HttpProblem(409, 'approval_needed', `The tool ${name} ${why}: say \`approved: true\` to run it`, { param: 'approved' })
   }
-  // Runs this very tool, which was approved, even if the configuration changes meanwhile.
+  // The runner has only the approved tool, so that this tool runs even if the configuration changes meanwhile.
   const runner = new ToolRunner({ get: () => tool, names: () => [name] })
   const { maxArgumentValues } = host
   const endLease = host.leaseTools()
@@ -76,16 +76,19 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   }
 }
 
-/** Describes invalid arguments by their paths, if the schema check finds any; otherwise with `said`, the text for the model. */
+/** Describes invalid arguments by their paths, if the schema check finds problems. Otherwise uses `said`, the text for the model. */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
-  // The earlier check may have used up its part of this turn of the event loop.
+  // Yields, because the earlier check may already have taken much of this turn of the event loop.
   await yieldNow()
   const fitted = await fitArguments(tool, args)
   const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []
   return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
 }
 
-/** Finds the argument that a text for the model is about: `` `lines[0].sku`: missing required `id` `` is about `/lines/0/sku/id`. */
+/**
+ * Finds the argument that a text for the model describes. For example, the text `` `lines[0].sku`: missing required `id` `` describes
+ * `/lines/0/sku/id`.
+ */
 function problemOf(told: string): Problem {
   const [, field = '', message = told] = /^(?:arguments|`([^`]*)`): (.*)$/s.exec(told) ?? []
   const path = field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean).reduce(pointerTo, '')

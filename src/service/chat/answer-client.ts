@@ -9,9 +9,9 @@ import type { RunOrder } from '../runs/run-order.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { ReplyFrames } from './reply-frames.ts'
 
-/** The reply to a client, built from a run. */
+/** Builds the reply to a client from the events of a run. */
 export interface ClientReply extends RunWatcher {
-  /** The frames of a streamed reply. */
+  /** The frames of a streamed reply. Undefined if the reply is not streamed. */
   readonly frames: ReplyFrames | undefined
   /** Returns the whole reply as JSON, once the run has ended. Rejects with an `HttpProblem` if the run has no answer. */
   whole(): Promise<string>
@@ -24,7 +24,7 @@ interface ReplyParts {
 }
 
 /**
- * Starts a run and responds with its reply. The run is aborted if the client disconnects, because nothing else waits for it. Rejects with
+ * Starts a run and responds with its reply. If the client disconnects, the run is aborted, because nobody else waits for it. Rejects with
  * an `HttpProblem`.
  */
 export async function answerClient(
@@ -61,7 +61,7 @@ export async function answerClient(
   }
 }
 
-/** Rejects with an `HttpProblem` 400 if the request requires a tool that is unknown. `param`: the field that names the tool. */
+/** Rejects with an `HttpProblem` 400 if the request requires a tool that is unknown. `param` is the field that names the tool. */
 export async function checkChoice({ clientTools, options }: RunOrder, host: AgentHost, param: string): Promise<void> {
   const { toolChoice } = options
   if (typeof toolChoice !== 'object') return

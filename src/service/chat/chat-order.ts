@@ -49,7 +49,7 @@ export async function orderOfChat(request: ChatRequest, caller: Caller, context:
   }
 }
 
-/** Throws an `HttpProblem` 400 for a part that the model would not see. */
+/** Throws an `HttpProblem` 400 for a part of a message that the model would not see. */
 function checkParts(message: object, at: number): void {
   const { role, content } = message as { role?: Json; content?: Json }
   if (role !== 'user' || !Array.isArray(content)) return
@@ -67,20 +67,20 @@ function isPart(part: Json): boolean {
   return type === 'text' && typeof text === 'string'
 }
 
-/** Whether the answer must be JSON. The reply's content then contains nothing but the answer. */
+/** Whether the answer must be JSON. The content of the reply is then only the answer. */
 export function wantsJson({ response_format: format }: ChatRequest): boolean {
   return (format ?? undefined) !== undefined && format?.type !== 'text'
 }
 
 const anyAnswer: JsonSchema = { type: 'object' }
 
-/** Compiles the schema of a JSON answer; if `given` is undefined, any object is valid. Rejects with an `HttpProblem` 400. */
+/** Compiles the schema of a JSON answer. If `given` is undefined, any object is valid. Rejects with an `HttpProblem` 400. */
 export async function answerSchema(given: JsonObject | undefined, param: string): Promise<JsonSchema> {
   if (given === undefined) return anyAnswer
   return openAnswerSchema(given, param)
 }
 
-/** The settings every request may have, by the names of our run options. Null means absent. */
+/** The settings that every request may have, with their names in OpenAI's API. Null means absent. */
 export interface ClientSettings {
   temperature?: Maybe<number>
   topP?: Maybe<number>

@@ -11,14 +11,17 @@ type ChatFinish = Shortfall | 'stop' | 'tool_calls'
 
 export interface ChatReplyOptions {
   id: string
-  /** The model's name, as in the client's request. */
+  /** The name of the model, as in the client's request. */
   model: string
-  /** Whether the content contains only the answer, and not the text that the model wrote along with its calls. */
+  /** Whether the content is only the answer, without the text that the model wrote along with its calls. */
   answerOnly: boolean
   includeUsage: boolean
 }
 
-/** A run as a chat completion: in chunks while it runs, or whole when it has ended. Both have the same content. */
+/**
+ * Represents a run as a chat completion: in chunks while the run continues, or as a whole when the run has ended. Both forms have the same
+ * content.
+ */
 export class ChatReply implements ClientReply {
   readonly #options: ChatReplyOptions
   readonly #head: object
@@ -36,13 +39,13 @@ export class ChatReply implements ClientReply {
     this.#chunk({ role: 'assistant', content: '' })
   }
 
-  /** A chunk can't be taken back. */
+  /** Whether text can be taken back. A chunk that was sent can't. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
 
   event(event: RunEvent): void {
-    // The text of a nested run is for the model of this run.
+    // Skips nested runs, because their text is only for the model of the outer run.
     if (event.meta.parentRunId !== undefined) return
     const iteration = this.#said.follow(event)
     if (event.type === Event.TEXT_DELTA && !this.#options.answerOnly) this.#say(event.text, iteration)
@@ -88,7 +91,7 @@ export class ChatReply implements ClientReply {
   }
 
   #chunk(delta: object, finish: ChatFinish | null = null): void {
-    // If usage was requested, every chunk but the last has a null usage.
+    // If the client has requested usage, every chunk except the last has `usage: null`.
     const usage = this.#options.includeUsage ? { usage: null } : {}
     this.#frame({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage })
   }
@@ -98,7 +101,7 @@ export class ChatReply implements ClientReply {
   }
 }
 
-/** Clients of this API know no other frame for errors. */
+/** Formats an error in the only form that clients of this API know. */
 function failureFrame(problem: HttpProblem): string {
   return `data: ${JSON.stringify(errorBody(problem))}\n\n`
 }

@@ -1,14 +1,14 @@
 import type { SseSource } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** The number of characters that may wait for a reader. A run can't be slowed down, so a slower reader is dropped. */
+/** Maximum number of characters that wait for a reader. A reader that is slower is dropped, because a run can't be slowed down. */
 const maxWaiting = 4_000_000
 
 const asleep = (): void => {}
 
-/** The frames of a reply that wait for its reader. */
+/** The queue of frames that a streamed reply sends to its reader. */
 export class ReplyFrames implements SseSource {
-  /** Returns the last frame of a stream that breaks off. */
+  /** Formats an error as the last frame of a stream that is cut off. */
   readonly #failure: (problem: HttpProblem) => string
   #wake = asleep
   #frames: (string | (() => string))[] = []
@@ -50,7 +50,9 @@ export class ReplyFrames implements SseSource {
     return this.#failure(new HttpProblem(503, 'shutting_down', reason))
   }
 
-  /** Adds a frame. A function is called when the frame is read, for data that is kept in memory anyway. */
+  /**
+   * Adds a frame. If a function is given, it is called when the frame is read. Use a function for data that stays in memory in any case.
+   */
   push(frame: string | (() => string)): void {
     if (this.#closed) return
     if (this.#waiting > maxWaiting) {
@@ -64,7 +66,7 @@ export class ReplyFrames implements SseSource {
     this.#wake()
   }
 
-  /** Ends the stream after the frames added so far. */
+  /** Ends the stream after the frames that were added so far. */
   close(): void {
     this.#closed = true
     this.#wake()

@@ -1,10 +1,10 @@
 import { Event, type RunEvent } from '../../core/events.ts'
 
-/** The text of a run for a client: the text of each turn, separated by blank lines. */
+/** Collects the text of a run for a client: the texts of its turns, separated by blank lines. */
 export class SaidText {
   #all = ''
   #iteration = 0
-  /** The text since the last model request, and the earlier text that it continues. */
+  /** The text since the last model request, and the earlier text that this text continues. */
   #last = ''
   #earlier = ''
   #turn = 0
@@ -32,7 +32,7 @@ export class SaidText {
     return this.#turn
   }
 
-  /** Adds text of a turn, and returns it with the separator from the text before. */
+  /** Adds text of a turn. Returns the added text, with the separator that precedes it, if any. */
   add(text: string, iteration: number): string {
     const piece = this.#all !== '' && iteration !== this.#iteration ? `\n\n${text}` : text
     this.#iteration = iteration
@@ -41,7 +41,9 @@ export class SaidText {
     return piece
   }
 
-  /** Whether the answer has not been streamed yet. A tool result, or an answer that had to match a schema, doesn't arrive in pieces. */
+  /**
+   * Whether the answer is missing from the streamed text. A tool result, or an answer that had to match a schema, doesn't arrive in pieces.
+   */
   lacks(answer: string): boolean {
     return answer !== '' && answer.trim() !== this.#last.trim()
   }

@@ -3,31 +3,27 @@ import type { StopReason } from '../../core/events.ts'
 import type { ToolCall } from '../../core/messages.ts'
 import { HttpProblem, problemOfRun } from '../http/problem.ts'
 
-/** The reasons for an incomplete answer, as OpenAI's clients know them. */
+/** The reasons for an incomplete answer, with the names that OpenAI's clients know. */
 export type Shortfall = 'length' | 'content_filter'
 
-/**
- * Returns the calls that the client must run. If the arguments were repaired, they are the repaired ones. Otherwise, they are the model's
- * original text.
- */
+/** Returns the calls that the client must run. Their arguments are the model's original text, unless they were repaired. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   const made = new Map(toolCalls.map((call) => [call.id, call]))
   return pending
     .filter(({ kind }) => kind === 'client_tool')
     .map(({ toolCallId, tool, args }) => {
       const call = made.get(toolCallId)
-      // The model's text doesn't contain the repairs.
+      // The original text is not used if the arguments were repaired, because the text doesn't contain the repairs.
       const written = call?.repairs === undefined ? call?.rawArguments : undefined
       return { id: toolCallId, type: 'function', function: { name: tool, arguments: written || JSON.stringify(args) } }
     })
 }
 
-/** The largest number of tools that a note names. */
+/** Maximum number of tools that the note names. */
 const mostNamed = 20
 
 /**
- * Returns a note to add to the answer of a preview that has noted calls. These calls can't be decided, because the run ends with its
- * answer.
+ * Returns a note for the answer of a preview that has noted calls. Nobody can decide on these calls, because the run ends with its answer.
  */
 export function previewNote({ pending }: RunResult): string | undefined {
   const noted = new Map<string, number>()
@@ -38,7 +34,7 @@ export function previewNote({ pending }: RunResult): string | undefined {
   return `This was a preview: nothing was done. It would call: ${named.join(', ')}${more}. To decide on the calls, start the run with POST /v1/runs.`
 }
 
-/** Returns the reason why there is no answer. */
+/** Returns the reason why the run has no answer. Returns undefined if it has one. */
 export function problemIn({ stopReason, error }: RunResult): HttpProblem | undefined {
   if (stopReason === 'aborted') return new HttpProblem(499, 'aborted', 'The run was aborted', { headers: { 'x-should-retry': 'false' } })
   if (stopReason === 'model_error' || (stopReason === 'stopped' && error !== undefined)) return problemOfRun(error)
@@ -54,7 +50,7 @@ const shortfalls: Partial<Record<StopReason, Shortfall>> = {
   refused: 'content_filter',
 }
 
-/** Returns undefined for a complete answer, and for calls of the client's tools. */
+/** Returns the reason why an answer is incomplete. Returns undefined if the answer is complete, or if the client must run calls. */
 export function shortfallIn(result: RunResult): Shortfall | undefined {
   if (clientCalls(result).length > 0) return undefined
   return shortfalls[result.stopReason]

@@ -6,13 +6,16 @@ import type { Problem } from '../http/problem.ts'
 /** Maximum number of listed problems. */
 const mostProblems = 100
 
-/** An invalid configuration. `problems` lists at most 100 problems. If there are more, a last item gives the number of the others. */
+/**
+ * The error of an invalid configuration. `problems` lists at most 100 problems. If there are more, a last item gives the number of further
+ * problems.
+ */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
-  /** `place`: the position in the file, if it is not valid YAML. */
+  /** `place` is the position in the file, if the file is not valid YAML. */
   constructor(file: string, found: readonly Problem[], cause?: unknown, place?: Place) {
-    // An error about a model's settings may quote them, and a URL may contain a password.
+    // The messages are redacted, because an error about a model's settings may quote them, and a URL may contain a password.
     const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))
     if (found.length > mostProblems) problems.push({ path: '', message: `has ${found.length - mostProblems} more problems` })
     const message =
@@ -26,9 +29,9 @@ export class ConfigError extends ToolloopError {
 
 /** A position in a file. */
 export interface Place {
-  /** Counted from 1, as in editors. */
+  /** The line, counted from 1, as in editors. */
   line: number
   column: number
-  /** The lines around it, redacted; may be empty. */
+  /** The lines around the position, redacted. May be empty. */
   excerpt: string
 }

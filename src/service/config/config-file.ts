@@ -8,8 +8,8 @@ import { parseConfig } from './parse-config.ts'
 const places = ['toolloop.yaml', join('config', 'toolloop.yaml')]
 
 /**
- * Returns the path of the configuration file, relative to `folder`: `toolloop.yaml`, or else `config/toolloop.yaml`. Undefined if there is
- * neither.
+ * Returns the path of the configuration file, relative to `folder`: `toolloop.yaml` or, if that does not exist, `config/toolloop.yaml`.
+ * Returns undefined if neither exists.
  */
 export async function findConfigFile(folder: string): Promise<string | undefined> {
   for (const place of places) if ((await readConfigText(join(folder, place), place)) !== undefined) return place
@@ -17,8 +17,8 @@ export async function findConfigFile(folder: string): Promise<string | undefined
 }
 
 /**
- * Reads the configuration file of a folder, and returns its content and path; undefined if there is none. Rejects with a `ConfigError`, or
- * with `invalid_option` if the file can't be read.
+ * Reads the configuration file of a folder. Resolves with its content and path, or with undefined if there is no file. Rejects with a
+ * `ConfigError`, or with `invalid_option` if the file can't be read.
  */
 export async function readConfig(
   folder: string,
@@ -30,7 +30,7 @@ export async function readConfig(
   return { ...config, file }
 }
 
-/** Reads a file; undefined if it doesn't exist. Rejects with `invalid_option` if it can't be read. */
+/** Reads a file. Resolves with undefined if the file doesn't exist. Rejects with `invalid_option` if the file can't be read. */
 export async function readConfigText(path: string, shown: string = path): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined

@@ -31,7 +31,7 @@ export interface ConfigState {
   loadedAt: string
   /** The number of changes since the start. */
   reloads: number
-  /** The problems in the current file, if the file was rejected. */
+  /** The problems of the current file, if it was rejected. Null if it was accepted. */
   lastError: { at: string; problems: readonly Problem[] } | null
   /** JSON Pointers of changed fields whose new values take effect only after a restart. */
   needsRestart: readonly string[]
@@ -41,9 +41,9 @@ export interface ConfigState {
 export interface ShownConfig {
   etag: string
   text: string
-  /** The parsed text, if it can be parsed. */
+  /** The parsed text, or null if it can't be parsed. */
   config: Json
-  /** JSON Pointers of the fields that can be changed only in the file, not through the API. `*` stands for any key. */
+  /** The fields that can be changed only in the file, not through the API, as JSON Pointers. `*` stands for any key. */
   fileOnly: readonly string[]
 }
 
@@ -66,7 +66,7 @@ interface ConfigSourceParts {
    */
   prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig>
   /**
-   * Called after a change of the file was accepted or rejected. `config`: the configuration in effect. Contract: not awaited; if the
+   * Called after a change of the file was accepted or rejected. `config` is the configuration in effect. Contract: not awaited; if the
    * function throws, the error is logged.
    */
   onReload?(state: ConfigState, config: Config): void
@@ -80,14 +80,14 @@ export class ConfigSource {
   readonly #parts: ConfigSourceParts
   readonly #watch: FileWatch | undefined
   #state: ConfigState
-  /** The content of the file when it was last read. Undefined: the file doesn't exist. Null: the file has not been read yet. */
+  /** The content of the file when it was last read. Undefined means that the file didn't exist, and null that it has not been read yet. */
   #seen: string | undefined | null = null
   /** The reason why the last attempt to read the file failed. */
   #unreadable: string | undefined
   readonly #closed = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
   #config: Config = {}
-  /** The configuration as written, without variables filled in. */
+  /** The configuration as it is written, without the values of variables. */
   #raw: JsonObject = {}
   #atStart: Config = {}
 
@@ -101,14 +101,14 @@ export class ConfigSource {
     return this.#state
   }
 
-  /** The current configuration. It contains values of environment variables and must not be shown. */
+  /** The current configuration. It contains values of environment variables and must not be shown to clients. */
   get config(): Config {
     return this.#config
   }
 
   /**
    * Substitutes environment variables in a requested model and its providers. Reports secrets, unlisted variables and missing variables as
-   * problems. The result may contain secrets and must not be shown.
+   * problems. The result may contain secrets and must not be shown to clients.
    */
   resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
     const { value, problems } = interpolate(given, this.#parts.env)
@@ -116,11 +116,14 @@ export class ConfigSource {
     return { value: value as typeof given, problems: [...findInlineSecrets(given), ...unlisted, ...problems] }
   }
 
-  /** Reads the file for the first time. Rejects with a `ConfigError`, because there is no earlier valid configuration. */
+  /**
+   * Reads the file for the first time. If the file is invalid, rejects with a `ConfigError`, because there is no earlier valid
+   * configuration.
+   */
   async start(): Promise<void> {
     try {
       await this.#inTurn(async () => {
-        // Starts to watch before reading, so that no change is missed.
+        // The watch starts before the file is read, so that no change is missed.
         await this.#watch?.follow()
         const text = await this.#read()
         await this.#takeOver(text)
@@ -156,7 +159,7 @@ export class ConfigSource {
     })
   }
 
-  /** Rejects with an `HttpProblem` 409 if the file can't be read. */
+  /** Returns the configuration for display. Rejects with an `HttpProblem` 409 if the file can't be read. */
   async show(): Promise<ShownConfig> {
     const text = await this.#readForCaller()
     const config = await parseConfig(text ?? '', this.#shownName, this.#parts.env).then(
@@ -167,7 +170,7 @@ export class ConfigSource {
   }
 
   /**
-   * Writes a change to the file and applies it. `etag`: the ETag of the content on which the change is based. Rejects with an
+   * Writes a change to the file and applies it. `etag` is the ETag of the content on which the change is based. Rejects with an
    * `HttpProblem`: 412 if the file no longer has this ETag, 422 with all problems if the change is invalid, 409 if the file can't be read
    * or written, or 507 if the disk is full. If it rejects, the file is unchanged.
    */
@@ -238,7 +241,7 @@ export class ConfigSource {
     const wasUnreadable = this.#unreadable
     try {
       let text = await this.#read()
-      // An editor that writes a file in place truncates it first, so an empty file may be about to be written.
+      // An editor that writes in place truncates the file first. An empty file may therefore be a file that is being written.
       if (text === '' && this.#seen) {
         await setTimeout(this.#parts.times.debounceMs, undefined, { ref: false })
         text = await this.#read()
@@ -264,7 +267,7 @@ export class ConfigSource {
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config, raw } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
-    // This change comes over the network.
+    // A change that is written to the file has come over the network, so it needs a further check.
     if (write !== undefined) this.#checkChange(config, raw)
     const { signal } = this.#closed
     signal.throwIfAborted()
@@ -305,7 +308,7 @@ export class ConfigSource {
     return unlistedVariables(wanted, this.#raw, this.#config.service?.variables ?? [])
   }
 
-  /** Returns the file's text, edited to contain `config`. If the old text can't be parsed, returns a new one. */
+  /** Returns the text of the file, edited so that it contains `config`. If the old text can't be parsed, returns a new text. */
   async #edited(old: string, config: JsonObject): Promise<string> {
     if (hasMoreValues(maxValues, config))
       throw new ConfigError(this.#shownName, [{ path: '', message: `must have at most ${maxValues} values` }])
@@ -320,7 +323,7 @@ export class ConfigSource {
   }
 }
 
-/** Returns the fields of the first two levels that differ, as JSON Pointers. */
+/** Returns the fields of the first two levels whose values differ, as JSON Pointers. */
 function changedFields(before: JsonObject, after: JsonObject): string[] {
   const differing = (one: JsonObject, other: JsonObject) =>
     [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => !isDeepStrictEqual(one[key], other[key]))
@@ -331,7 +334,7 @@ function changedFields(before: JsonObject, after: JsonObject): string[] {
   })
 }
 
-/** Rejects unless the text is a YAML mapping. */
+/** Reads a YAML text. Rejects if the text is not a mapping. */
 async function readMapping(text: string): Promise<Document> {
   const document = await readDocument(text)
   if (document.contents !== null && !isJsonObject(document.toJS({ maxAliasCount: mostAliases }))) throw new TypeError('not a mapping')
@@ -351,7 +354,7 @@ function asProblem(error: unknown): unknown {
   if (code === '') return error
   if (['ENOSPC', 'EDQUOT'].includes(code))
     return new HttpProblem(507, 'config_no_space', 'The disk has no space for the configuration file', { cause: error })
-  // A file that is itself a mount point, as in containers, can't be replaced atomically, only written to.
+  // A file that is itself a mount point, as in containers, can't be replaced atomically.
   const why = code === 'EBUSY' ? ': the file itself is a mount point; mount its folder instead' : ''
   return new HttpProblem(409, 'config_read_only', `The configuration file can't be written (${code})${why}`, { cause: error })
 }

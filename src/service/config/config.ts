@@ -9,7 +9,7 @@ import type { TokenEntry } from '../http/auth.ts'
 
 /** The content of a `toolloop.yaml`. `config/toolloop.yaml` explains every field, and `config/toolloop.schema.json` is its schema. */
 export interface Config {
-  /** A name from `models`, `provider/model`, or settings. */
+  /** The model: a name from `models`, `provider/model`, or settings. */
   model?: string | ModelSettings
   /** Additional models, by name. */
   models?: Readonly<Record<string, string | ModelSettings>>
@@ -26,9 +26,9 @@ export interface Config {
   logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 }
 
-/** `tools` in the configuration. */
+/** The section `tools` of the configuration. */
 export interface ToolsConfig {
-  /** Names of the built-in tools to offer. True: all built-in tools. */
+  /** The names of the built-in tools to offer. `true` offers all built-in tools. */
   builtin?: boolean | readonly string[]
   /** The folder that the file tools may read. A relative path is resolved against the folder in which the service was started. */
   workspace?: string
@@ -38,26 +38,30 @@ export interface ToolsConfig {
   codeMode?: boolean | CodeModeConfig
 }
 
-/** `tools.codeMode` in the configuration. */
+/** The section `tools.codeMode` of the configuration. */
 interface CodeModeConfig {
   /** Names of tools that models call directly. */
   keep?: readonly string[]
 }
 
-/** Agent Skills. Other options of `loadSkills` that are plain data are also accepted. `loadSkills` validates them. */
+/** The section `skills`: Agent Skills. Other options of `loadSkills` that are plain data are also accepted. `loadSkills` validates them. */
 export interface SkillsConfig {
   /**
-   * Skill folders, or folders that contain Skill folders. Relative paths are resolved against the folder in which the service was started.
+   * The folders of Skills, or folders that contain such folders. Relative paths are resolved against the folder in which the service was
+   * started.
    */
   paths?: readonly string[]
 }
 
-/** MCP servers. Other options of `connectMcpServers` that are plain data are also accepted. `connectMcpServers` validates them. */
+/**
+ * The section `mcp`: MCP servers. Other options of `connectMcpServers` that are plain data are also accepted. `connectMcpServers` validates
+ * them.
+ */
 export interface McpConfig {
   servers?: Readonly<Record<string, McpServer>>
 }
 
-/** `limits` in the configuration: limits that apply to each run. */
+/** The section `limits` of the configuration: limits that apply to each run. */
 export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   maxIterations?: number
   toolTimeoutMs?: number
@@ -68,14 +72,14 @@ export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   streamStallTimeoutMs?: number
 }
 
-/** `service` in the configuration: its address, tokens and limits. */
+/** The section `service` of the configuration: its address, tokens and limits. */
 export interface ServiceConfig {
   host?: string
   port?: number
   hosts?: readonly string[]
   origins?: readonly string[]
   auth?: { tokens?: readonly TokenEntry[] }
-  /** The environment variables that a change over the API may name. */
+  /** The names of environment variables that a change over the API may use. */
   variables?: readonly string[]
   /** Addresses and ranges of proxies whose `x-forwarded-for` is trusted. */
   trustedProxies?: readonly string[]
@@ -86,8 +90,8 @@ export interface ServiceConfig {
   waitingMegabytes?: number
   maxBodyBytes?: number
   /**
-   * How to handle provider-hosted tools, such as `web_search`, in requests to the Responses API. `leaveOut`: ignores the tools and logs a
-   * warning, once for each type of tool. `refuse`: rejects the request. Default `leaveOut`.
+   * How to handle tools that a provider runs, such as `web_search`, in requests to the Responses API. `leaveOut` ignores the tools and logs
+   * a warning, once for each type of tool. `refuse` rejects the request. Default `leaveOut`.
    */
   hostedTools?: 'leaveOut' | 'refuse'
   keepRuns?: {
@@ -102,17 +106,17 @@ export interface ServiceConfig {
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns.folder` is set. */
   journal?: JournalConfig
   drainSeconds?: number
-  /** Whether to offer the tools and agents to MCP clients, at `/mcp`. Default false. */
+  /** Whether to offer tools and agents to MCP clients, at `/mcp`. Default false. */
   mcp?: boolean | McpRouteConfig
 }
 
-/** `service.mcp` in the configuration: what MCP clients can use. */
+/** The section `service.mcp` of the configuration: the tools and agents that MCP clients can use. */
 export interface McpRouteConfig {
   /** Names of the tools to offer. Default: all tools that don't require an approval. */
   tools?: readonly string[]
   /**
-   * Names of the agents to offer. Each agent becomes a tool named `ask_NAME`. True: all agents. Default: true, or false if the service has
-   * only the route `/mcp`.
+   * The names of the agents to offer. Each agent becomes a tool named `ask_NAME`. `true` offers all agents. Default: true, or false if the
+   * service has only the route `/mcp`.
    */
   agents?: boolean | readonly string[]
   /** Instructions about the server, which MCP clients may pass to their models. */
@@ -120,7 +124,8 @@ export interface McpRouteConfig {
 }
 
 /**
- * `telemetry` in the configuration: where to send traces and metrics. An empty object uses the standard environment variables (`OTEL_…`).
+ * The section `telemetry` of the configuration: where to send traces and metrics. An empty object uses the standard environment variables
+ * (`OTEL_…`).
  */
 interface TelemetryConfig {
   endpoint?: string
@@ -132,19 +137,19 @@ interface TelemetryConfig {
 }
 
 /**
- * `service.journal` in the configuration. `sqlite`: records runs in a file in `keepRuns.folder`. `dbos`: records runs in a PostgreSQL
- * database that several machines can share.
+ * The section `service.journal` of the configuration. `sqlite` records runs in a file in `keepRuns.folder`. `dbos` records runs in a
+ * PostgreSQL database that several machines can share.
  */
 type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
-/** Returns the settings of the configured model. A name is looked up in `models`. */
+/** Returns the configured model. If the configuration gives a name that is in `models`, returns the settings of that entry. */
 export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
   return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
 }
 
 /**
- * Throws `invalid_option` if a name has no provider and is not in `models`. Skipped if `models` is empty, because `createModel` then
- * rejects the name. `from`: the place where the name was given, for the message.
+ * Throws `invalid_option` if a name has no provider and is not in `models`. Does nothing if `models` is empty, because `createModel` then
+ * rejects the name. `from` is the place where the name was given, for the message.
  */
 export function checkModelName(name: string, from: string, { models = {} }: Pick<Config, 'models'>): void {
   const configured = Object.keys(models)

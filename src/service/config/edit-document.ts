@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Document, Node, Pair, YAMLMap } from 'yaml'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
-/** Edits the document to contain `wanted`. Unchanged values keep their formatting and comments. */
+/** Edits a document so that it contains `wanted`. Unchanged values keep their formatting and comments. */
 export async function editDocument(document: Document, wanted: JsonObject): Promise<string> {
   const { isAlias, isMap, isScalar } = await import('../../core/yaml.ts')
   const edit = (map: YAMLMap, object: JsonObject): void => {
-    // The lookup method of the map would compare each key with every other key.
+    // Keys are read directly, because the lookup method of the map would compare each key with every other key.
     const keyOf = ({ key }: Pair) => String(isScalar(key) ? key.value : key)
     map.items = map.items.filter((pair) => Object.hasOwn(object, keyOf(pair)))
     const pairs = new Map(map.items.map((pair) => [keyOf(pair), pair]))
@@ -15,7 +15,7 @@ export async function editDocument(document: Document, wanted: JsonObject): Prom
       const node = pair?.value as Node | undefined
       if (node !== undefined && isDeepStrictEqual(node.toJS(document), value)) continue
       if (isMap(node) && isJsonObject(value)) edit(node, value)
-      // A comment after a value describes the key, so it stays.
+      // The node is kept, and with it a comment after the value, because such a comment describes the key.
       else if (isScalar(node) && isPlain(value)) node.value = value
       else {
         const fresh = withComments(document.createNode(value), isAlias(node) ? undefined : node)

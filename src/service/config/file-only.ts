@@ -3,13 +3,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { type Problem, pointerTo } from '../http/problem.ts'
 import type { Config } from './config.ts'
 
-/** A parsed configuration, and its text form. */
+/** A parsed configuration, and the values as they are written. */
 interface ReadConfig {
   config: Config
   raw: JsonObject
 }
 
-/** JSON Pointers of the fields that can be changed only in the file, not through the API. `*` stands for any key. */
+/** The fields that can be changed only in the file, not through the API, as JSON Pointers. `*` stands for any key. */
 export const fileOnlyPaths: readonly string[] = [
   '/skills',
   '/mcp',
@@ -38,15 +38,15 @@ const fileTools = ['list_files', 'read_file', 'search_files']
 const inFile = 'can only be changed in the file'
 
 /**
- * Returns the problems of a change over the network. An admin may change models and limits. Settings about commands, files, tools,
- * approvals, access and logging can't be changed, except to withdraw permissions or to require more approvals.
+ * Returns the problems of a change over the network. An admin may change models and limits. An admin can't change settings about commands,
+ * files, tools, approvals, access and logging, except to withdraw permissions or to require more approvals.
  */
 export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem[] {
   const [newLists, oldLists] = [openedBy(wanted.config), openedBy(known.config)]
   const added = Object.keys(newLists).filter((path) => !isPartOf(newLists[path], oldLists[path]))
   const [newFields, oldFields] = [fixedIn(wanted.config), fixedIn(known.config)]
   const changed = Object.keys(newFields).filter((path) => !isDeepStrictEqual(newFields[path], oldFields[path]))
-  // Tools that need an approval must keep needing it.
+  // A tool that needs an approval must still need it after the change.
   const fewer = isPartOf(known.config.tools?.approval, wanted.config.tools?.approval) ? [] : ['/tools/approval']
   return [
     ...[...added, ...changed, ...fewer].map((path) => ({ path, message: inFile })),
@@ -54,7 +54,7 @@ export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem
   ]
 }
 
-/** Lists everything in a configuration that grants access. A change over the network may only remove entries. */
+/** Lists every entry of a configuration that grants access. A change over the network may only remove such entries. */
 function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config): Readonly<Record<string, readonly unknown[]>> {
   const { builtin = [] } = tools
   return {
@@ -64,7 +64,7 @@ function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config):
     '/service/origins': service.origins ?? [],
     '/service/auth/tokens': service.auth?.tokens ?? [],
     '/service/variables': service.variables ?? [],
-    // An SDK that searches for credentials finds them in variables and files.
+    // An SDK with this setting searches variables and files for credentials.
     '/providers/*/sdkEnvironment': Object.entries(providers).flatMap(([name, { sdkEnvironment }]) => (sdkEnvironment ? [name] : [])),
   }
 }
@@ -81,7 +81,7 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
     '/service/mcp': service?.mcp ?? false,
     '/telemetry': telemetry,
     '/logging/level': logging?.level ?? 'info',
-    // Matched against text from models.
+    // These patterns are matched against text from models, so a bad pattern could block the service.
     '/model/quirks/toolCallId': callIdRules([['', model]]),
     '/models/*/quirks/toolCallId': callIdRules(Object.entries(models)),
     '/providers/*/quirks/toolCallId': callIdRules(sections),
@@ -90,8 +90,8 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
 }
 
 /**
- * A change may remove an MCP server, remove tools of a server, or require approval for all calls of a server. Compares the values as
- * written, without substituting variables, so that no variable can be moved.
+ * Checks a change of the MCP servers. The change may remove a server, remove tools of a server, or require approval for all calls of a
+ * server. The values are compared as they are written, without substituting variables, so that no variable can be moved.
  */
 function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
   const knownServers = objectAt(known, 'servers')
@@ -129,7 +129,7 @@ function objectAt(value: JsonObject, key: string): JsonObject {
   return isJsonObject(found) ? found : {}
 }
 
-/** Returns the rules for call ids, which are regular expressions, in the quirks of providers or models, by name. */
+/** Returns the rules for call ids in the quirks of providers or models, by name. The rules are regular expressions. */
 function callIdRules(named: readonly (readonly [string, string | { quirks?: JsonObject } | undefined])[]): Json {
   return named.flatMap(([name, one]) => {
     const rule = typeof one === 'object' ? one.quirks?.toolCallId : undefined

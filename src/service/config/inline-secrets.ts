@@ -21,7 +21,7 @@ export function findInlineSecrets(value: Json): Problem[] {
       }
     } else if (Array.isArray(item)) item.forEach((entry, at) => void visit(entry, key, pointerTo(path, at)))
     else if (isJsonObject(item)) for (const [name, entry] of Object.entries(item)) visit(entry, name, pointerTo(path, name))
-    // Numbers may be passwords, too.
+    // A number is also reported, because it may be a password.
     else if (typeof item === 'number' && isSecretKey(key)) problems.push({ path, message: 'must not be in the file' })
   }
   visit(value, '', '')
@@ -29,7 +29,7 @@ export function findInlineSecrets(value: Json): Problem[] {
 }
 
 /**
- * Redacts the text of a file. Also works for a file that was rejected or can't be parsed. Hides the rest of the line after the start of a
+ * Redacts the text of a file. The file may be one that was rejected or can't be parsed. Hides the rest of the line after the start of a
  * secret, and any continuation lines. Never throws.
  */
 export function redactFile(text: string): string {
@@ -40,15 +40,15 @@ export function redactFile(text: string): string {
 const linesBefore = 2
 
 /**
- * Returns a line of a file and the two before it, redacted and numbered, with a mark below the column; empty if a secret spans whole lines.
- * Lines and columns count from 1.
+ * Returns a line of a file and the two lines before it, redacted and numbered, with a mark below the column. Lines and columns count from
+ * 1. Returns an empty text if a secret spans whole lines.
  */
 export function excerptOf(text: string, line: number, column: number): string {
   const first = Math.max(1, line - linesBefore)
   const lines = redactLines(text).slice(first - 1, line)
   if (lines.includes(undefined)) return ''
   const clean = redactText(lines.join('\n')).split('\n')
-  // A secret spans several lines, so line numbers would be wrong.
+  // If a line is hidden, a secret spans several lines, so the line numbers would be wrong.
   if (clean.length !== lines.length) return ''
   const width = String(line).length
   const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)
@@ -58,7 +58,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   return shown.join('\n')
 }
 
-/** Redacts each line; undefined: the whole line is hidden. */
+/** Redacts each line. A line that is hidden as a whole becomes undefined. */
 function redactLines(text: string): (string | undefined)[] {
   let hiddenBelow: number | undefined
   return text.split('\n').map((line) => {
@@ -70,7 +70,7 @@ function redactLines(text: string): (string | undefined)[] {
   })
 }
 
-/** Returns the position at which the value of a secret's key starts. */
+/** Returns the position at which the value of a key for a secret starts. */
 function secretIn(line: string): number | undefined {
   for (const { 0: whole, 1: key = '', 2: value = '', index } of line.matchAll(
     /(?<![\w.-])([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^{}]*\}|(?:[^,{}[\]\s][^,}\s]*)?)/g,

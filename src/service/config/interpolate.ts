@@ -4,12 +4,14 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Fields in which every value may be a secret, whatever its name, because the values are sent to a server or passed to a child process. */
+/**
+ * The fields in which every value may be a secret, whatever its name, because the values are sent to a server or passed to a child process.
+ */
 const secretFields: ReadonlySet<string> = new Set(['headers', 'env'])
 
 /**
- * Replaces `${NAME}` and `${NAME:-fallback}` in texts from the environment; `$${` is an escaped `${`. Reports a problem for a missing
- * variable, and for a variable with a secret-looking name in a field that may not contain secrets.
+ * Replaces `${NAME}` and `${NAME:-fallback}` in texts by the values of environment variables. `$${` stands for `${`. Reports a problem for
+ * a missing variable, and for a variable whose name suggests a secret in a field that may not contain secrets.
  */
 export function interpolate(value: Json, env: Env): { value: Json; problems: Problem[] } {
   const problems: Problem[] = []

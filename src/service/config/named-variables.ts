@@ -3,13 +3,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { findPreset, type ProviderPreset } from '../../models/presets.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
-/** Fields of a provider that decide where its key is sent, and in which header. */
+/** The fields of a provider that determine where its key is sent, and in which header. */
 const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader', 'apis']
 
 /**
- * Returns the problems of a change over the network. The change must not name an unlisted environment variable, and must not send a
- * provider's key to another address: otherwise, an admin could send any variable to any server. A variable that the file already uses may
- * stay if its destination is unchanged.
+ * Returns the problems of a change over the network. The change must not name an unlisted environment variable, and must not send the key
+ * of a provider to another address. Without this check, an admin could send any variable to any server. A variable that the file already
+ * uses may stay if its destination is unchanged.
  */
 export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed: readonly string[]): Problem[] {
   const problems: Problem[] = []
@@ -19,11 +19,11 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
       problems.push({ path, message: `must not use the variable ${name}: \`service.variables\` in the file does not list it` })
     }
   }
-  // Only the file can change MCP servers.
+  // MCP servers are skipped, because they can be changed only in the file.
   const { providers: _, model, models = {}, mcp: __, ...others } = wanted
   const [providers, knownProviders] = [objectAt(wanted, 'providers'), objectAt(known, 'providers')]
   const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
-  /** Whether the configuration already has the same model at the same provider, so that requests go to the same place as before. */
+  /** Whether the configuration already has the same model at the same provider, so that requests are sent to the same address as before. */
   const isKnown = (settings: Json) => {
     const provider = isJsonObject(settings) ? String(settings.provider) : ''
     return knownModels.some((one) => isDeepStrictEqual(one, settings)) && isDeepStrictEqual(providers[provider], knownProviders[provider])
@@ -37,7 +37,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   ]) {
     if (settings === undefined || isKnown(settings)) continue
     check(path, ofModel(settings, providers))
-    // The provider must be known here, to determine its key.
+    // The name of the provider must not contain a variable, because the provider's key must be known.
     if (isJsonObject(settings) && named(settings.provider ?? '').length > 0)
       problems.push({ path: `${path}/provider`, message: 'must name a provider without variables' })
   }
@@ -50,7 +50,8 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
 }
 
 /**
- * Returns a model and sections of providers merged into the configuration: names refer to its models, and the sections override its own.
+ * Merges a model and sections of providers into the configuration. A name of a model refers to the configuration's models, and the sections
+ * override those of the configuration.
  */
 export function overlaid({ model, providers }: { model: Json; providers: JsonObject }, known: JsonObject): JsonObject {
   const models = objectAt(known, 'models')
@@ -61,7 +62,7 @@ export function overlaid({ model, providers }: { model: Json; providers: JsonObj
 function ofProvider(name: string, section: Json): string[] {
   const ownKeys = [presetOf(name, {})?.apiKeyEnv ?? []].flat()
   const isElsewhere = isJsonObject(section) && addressFields.some((field) => Object.hasOwn(section, field))
-  // A provider's own key may be sent to its own address.
+  // A provider's own key may be sent to the provider's own address.
   if (!isElsewhere) return named(section).filter((one) => !ownKeys.includes(one))
   const keys = Object.hasOwn(section, 'apiKeyEnv') ? [] : ownKeys
   return [...named(section), ...keys, ...ofSdk(presetOf(name, { [name]: section }))]
@@ -74,14 +75,14 @@ function ofModel(settings: Json, providers: JsonObject): string[] {
   return [...named(settings), ...(settings.apiKey ? [] : [preset?.apiKeyEnv ?? []].flat()), ...ofSdk(preset)]
 }
 
-/** The variables SDKs send besides the key, by driver. */
+/** The variables that SDKs send in addition to the key, by driver. */
 const sdkVariables: Readonly<Record<string, readonly string[]>> = {
   openai: ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
   'openai-responses': ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
   anthropic: ['ANTHROPIC_CUSTOM_HEADERS'],
 }
 
-/** Returns those that are set, if the SDK may read the environment. It reads that of the process. */
+/** Returns the variables that are set, if the SDK may read the environment. The SDK reads the environment of the process. */
 function ofSdk(preset: ProviderPreset | undefined): string[] {
   if (preset?.sdkEnvironment !== true) return []
   const drivers = [preset.driver, ...Object.values(preset.apis ?? {}).map(({ as }) => presetOf(as, {})?.driver ?? '')]
@@ -89,7 +90,7 @@ function ofSdk(preset: ProviderPreset | undefined): string[] {
   return [...variables].filter((name) => process.env[name])
 }
 
-/** Returns all variables that are named in a value, either in braces or in a field that holds the name of a variable. */
+/** Returns the names of all variables in a value. A variable is named in braces, or in a field that holds the name of a variable. */
 function named(value: Json, key = ''): string[] {
   if (typeof value === 'string') {
     const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, dollar, name]) =>
@@ -105,7 +106,7 @@ function presetOf(name: string, providers: JsonObject): ProviderPreset | undefin
   try {
     return findPreset(name, providers as never)
   } catch {
-    // An unknown provider is reported elsewhere.
+    // Unknown providers are reported by another check.
     return undefined
   }
 }

@@ -11,44 +11,47 @@ import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
 export interface ParsedConfig {
-  /** The configuration with environment variables substituted. It may contain secrets and must not be shown. */
+  /** The configuration with the values of environment variables. It may contain secrets and must not be shown to clients. */
   config: Config
-  /** The configuration as written in the file. */
+  /** The configuration as it is written in the file. */
   raw: Json
   document: Document
 }
 
-/** Maximum length of the file, in characters. Larger than any file written by hand. */
+/** Maximum length of the file, in characters. No file that is written by hand is longer. */
 const mostCharacters = 200_000
 const mostVariables = 1_000
-/** The limit on resolved aliases, each counted with its content: a few lines of aliases can expand to gigabytes. */
+/** Maximum number of resolved aliases. Each alias counts with its content, because a few lines of aliases can expand to gigabytes. */
 export const mostAliases = 200
 
 let check: SchemaCheck | undefined
 
-/** Parses and validates a configuration. Rejects with a `ConfigError` that lists all problems. `file`: names the file in the message. */
+/**
+ * Parses and validates a configuration. Rejects with a `ConfigError` that lists all problems. `file` is the name of the file for the
+ * message.
+ */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
   check ??= checkByField(configSchema)
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
-  // A value with a missing variable can't be validated.
+  // Problems of values that depend on a missing variable are left out, because such values can't be validated.
   const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
   const all = [...findInlineSecrets(raw), ...problems, ...misfits.filter(({ path }) => !unknown.has(path))]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
 }
 
-/** Returns a JSON Pointer and those of all its parents. */
+/** Returns a JSON Pointer and the pointers of all its parents. */
 function withParents(path: string): string[] {
   const keys = path.split('/')
   return keys.map((_, at) => keys.slice(0, at + 1).join('/'))
 }
 
 /**
- * Converts the string values of variables. If the whole value is a variable, and the schema expects a number or a boolean, the string is
- * parsed as one.
+ * Converts the string values of variables. If a value consists of one variable and the schema expects a number or a boolean, the string is
+ * parsed.
  */
 function readAsWritten(value: Json, raw: Json, path: string): boolean {
   const keys = path
@@ -80,7 +83,7 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
     document = await readDocument(text)
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
-    // The parser's message may quote the line, which may contain a secret.
+    // Only the first line of the parser's message is used, because the rest may quote a line with a secret.
     const [words = ''] = messageOf(error).split('\n')
     const [start] = (error instanceof YAMLError && error.linePos) || []
     const place = start && { line: start.line, column: start.col, excerpt: excerptOf(text, start.line, start.col) }

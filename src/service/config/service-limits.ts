@@ -4,7 +4,7 @@ import type { OriginRules } from '../http/request-source.ts'
 import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import type { Config, ServiceConfig } from './config.ts'
 
-/** The limits of the service, with defaults filled in. */
+/** The limits of the service. Default values are filled in. */
 export interface ServiceLimits extends RateLimits, OriginRules {
   host: string
   port: number
@@ -16,11 +16,11 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   hasTokens: boolean
 }
 
-/** The default limit of a body. */
+/** The default size limit of a request body, in bytes. */
 const bodyBytes = 1_048_576
 const stateCharacters = 8_000_000
 
-/** Returns the limits of a configuration, with defaults filled in. */
+/** Returns the limits that a configuration sets. Fills in default values. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
   const runs = placeOf(service)
@@ -42,7 +42,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       waitingOfCaller: service.waitingRuns ?? 1_000,
       waitingCharacters: (keepRuns.waitingMegabytes ?? (inMemory ? 64 : 256)) * 1_000_000,
       waitingCharactersOfCaller: (service.waitingMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
-      // Large bodies and decisions have to fit, too.
+      // The limit grows with the limit of a body, because a state must have room for large bodies and decisions.
       stateCharacters: stateCharacters * Math.max(1, (service.maxBodyBytes ?? 0) / bodyBytes),
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
@@ -60,7 +60,7 @@ function placeOf({ journal, keepRuns = {} }: ServiceConfig): RunPlace {
   return keepRuns.folder === undefined ? { kind: 'memory' } : { kind: 'sqlite', folder: keepRuns.folder }
 }
 
-/** Returns the problems of settings that conflict. */
+/** Returns the problems of settings that contradict each other. */
 export function limitProblems({ service = {} }: Config): Problem[] {
   const { journal, keepRuns = {} } = service
   const path = '/service/keepRuns/folder'
@@ -71,7 +71,7 @@ export function limitProblems({ service = {} }: Config): Problem[] {
   return []
 }
 
-/** Returns the settings that take effect at the start only, by their JSON Pointers. */
+/** Returns the settings that take effect only at the start, by their JSON Pointers. */
 export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
   const { host, port } = readLimits(config)
   const { keepRuns, journal } = config.service ?? {}

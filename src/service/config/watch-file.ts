@@ -3,9 +3,12 @@ import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 export interface WatchTimes {
-  /** Changes within this interval, in milliseconds, count as one, because an editor makes several for one save. */
+  /**
+   * How long changes are collected before the callback is called, in milliseconds. An editor may cause several changes when it saves a file
+   * once.
+   */
   debounceMs: number
-  /** The polling interval, because network and container file systems don't always report changes. */
+  /** The polling interval, in milliseconds. Polling is needed because network and container file systems don't always report changes. */
   pollMs: number
 }
 
@@ -30,7 +33,10 @@ export class FileWatch {
     this.#poll = setInterval(onChange, times.pollMs).unref()
   }
 
-  /** Watches the current folders. Called before each look at the file, because a link may point elsewhere by now. Never rejects. */
+  /**
+   * Watches the folders in which the file and its target are now. Called before each read of the file, because a link may lead to another
+   * target meanwhile. Never rejects.
+   */
   async follow(): Promise<void> {
     const target = await realpath(this.#path).catch(() => this.#path)
     const folders = [...new Set([dirname(this.#path), dirname(target)])]
@@ -40,11 +46,11 @@ export class FileWatch {
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#changed())
-        // If the folder was removed, polling detects what happened to the file.
+        // If the folder was removed, polling detects changes of the file.
         watcher.on('error', () => this.#stopWatching())
         this.#watchers.push(watcher)
       } catch {
-        // If the folder doesn't exist, or if the system allows no more watches, polling has to suffice.
+        // If the folder doesn't exist, or if the system allows no more watches, only polling detects changes.
         this.#watched = ''
       }
     }

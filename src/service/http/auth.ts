@@ -4,7 +4,7 @@ import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
 
 /**
- * What a token grants access to. `run`: the API under `/v1`, limited to the caller's own runs. `metrics`: only `/metrics`. `admin`:
+ * The access that a token grants. `run`: the API under `/v1`, limited to the caller's own runs. `metrics`: only `/metrics`. `admin`:
  * everything, including the configuration and the runs of all callers.
  */
 export type Role = 'run' | 'metrics' | 'admin'
@@ -12,7 +12,7 @@ export type Role = 'run' | 'metrics' | 'admin'
 /** The `metadata` values that every run of a tenant has. */
 export type Tenant = Readonly<Record<string, string>>
 
-/** An accepted token, given as its SHA-256 hash or as the name of an environment variable that contains the token. */
+/** An accepted token. It is given as its SHA-256 hash, or as the name of an environment variable that contains the token. */
 export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
 /** The sender of a request. A run belongs to the caller whose `name` is recorded as its owner. */
@@ -21,36 +21,36 @@ export interface Caller {
   roles: readonly Role[]
   /**
    * Restricts the caller to runs whose `metadata` has these values, such as `{ org: 'acme' }`. The values are added to the caller's own
-   * runs. A request with different values is refused, and so is access to routes that concern the whole service. Default: no tenant.
+   * runs. A request with other values is refused, and so is a request to a route that concerns the whole service. Default: no tenant.
    */
   tenant?: Tenant | undefined
 }
 
 /**
- * Returns the `context` that a caller's run passes to tools, approvals and instructions. `request`: the request that starts or resumes the
- * run. Undefined if the run resumes automatically.
+ * Returns the `context` that a run of a caller passes to tools, approvals and instructions. `request` is the request that starts or resumes
+ * the run. It is undefined if the run resumes automatically.
  */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 
 /** Identifies the sender of a request. Undefined or null if the sender is unknown. */
 export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 
-/** Returns the stored form of a token: `sha256:` and 64 hexadecimal digits. */
+/** Returns the form in which a token is stored: `sha256:` and 64 hexadecimal digits. */
 export function hashToken(token: string): string {
   return `sha256:${digest(token).toString('hex')}`
 }
 
-/** Returns an unguessable token: 256 random bits. */
+/** Returns a token that can't be guessed: 256 random bits. */
 export function newToken(): string {
   return `tl_${randomBytes(32).toString('base64url')}`
 }
 
-/** Ends an error message about a guessable token. Generated tokens have 46 characters, of which 43 are random. */
+/** The end of the error message about a token that can be guessed. A generated token has 46 characters, of which 43 are random. */
 const unguessable = 'at least 16 characters without a pattern'
 
 /**
- * Whether a token is guessable: it is short, has few different characters, or consists of consecutive characters (`0123…`) or of a repeated
- * sequence. Random tokens are never guessable.
+ * Whether a token can be guessed, because it is short, has few different characters, or consists of consecutive characters (`0123…`) or of
+ * a repeated sequence. A random token can never be guessed.
  */
 function canBeGuessed(token: string): boolean {
   const codes = Array.from(token, (character) => character.codePointAt(0) ?? 0)
@@ -65,7 +65,7 @@ export class TokenAuth {
 
   readonly #guesses = new Guesses()
 
-  /** `always`: tokens that are valid with any configuration. Throws `invalid_option` for a guessable token. */
+  /** `always` contains tokens that are valid with any configuration. Throws `invalid_option` for a token that can be guessed. */
   constructor(always: readonly { caller: Caller; token: string }[]) {
     for (const { token } of always) {
       if (canBeGuessed(token)) throw new InvalidOptionError('token', unguessable, `${token.length} characters that can be guessed`)
@@ -73,7 +73,7 @@ export class TokenAuth {
     this.#always = always.map(({ caller, token }) => ({ caller, hash: digest(token) }))
   }
 
-  /** Returns the problems of the tokens to which these entries refer. */
+  /** Returns the problems of the tokens that the entries describe. */
   problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
     return entries.flatMap((entry, at) => {
       const token = 'env' in entry ? env[entry.env] : undefined
@@ -86,7 +86,7 @@ export class TokenAuth {
     })
   }
 
-  /** Replaces the accepted tokens. An entry whose variable is not set accepts nothing. Throws `invalid_option`. */
+  /** Replaces the accepted tokens. If the variable of an entry is not set, the entry accepts no token. Throws `invalid_option`. */
   accept(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): void {
     this.#known = entries.flatMap((entry) => {
       const hash = 'hash' in entry ? readHash(entry.hash) : env[entry.env] ? digest(String(env[entry.env])) : undefined
@@ -96,7 +96,7 @@ export class TokenAuth {
   }
 
   /**
-   * Returns the caller of a request. `address`: the client's address, if known. Throws an `HttpProblem`: 401 if the token is missing or
+   * Returns the caller of a request. `address` is the client's address, if known. Throws an `HttpProblem`: 401 if the token is missing or
    * unknown, or 429 after too many wrong tokens. A request with a valid token is always accepted, even while other clients guess tokens.
    */
   authenticate(request: Request, address: string | undefined): Caller {
@@ -114,7 +114,7 @@ export class TokenAuth {
     })
   }
 
-  /** Compares with every token, so that the duration reveals nothing. */
+  /** Finds the caller of a token. Compares the token with every known token, so that the duration reveals nothing. */
   #find(presented: Buffer): Caller | undefined {
     let found: Caller | undefined
     for (const { caller, hash } of [...this.#always, ...this.#known]) if (timingSafeEqual(hash, presented)) found ??= caller

@@ -7,8 +7,8 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { type Problem, pointerTo } from './problem.ts'
 
 /**
- * Returns the problems of a value, each with its path; empty if the value is valid. No problem quotes a value.
- * `all`: returns every problem, not only the first. Use it only for small values, because every item of a large one may have a problem.
+ * Returns the problems of a value, each with its path, or an empty list if the value is valid. No problem quotes a value. With `all`,
+ * returns every problem instead of only the first. Use `all` only for small values, because every item of a large value may have a problem.
  */
 export type SchemaCheck = (value: unknown, options?: { all?: boolean }) => Problem[]
 
@@ -50,9 +50,10 @@ export function checkByField({ properties, $defs, ...rest }: JsonSchema): Schema
 }
 
 function openAjv(options: { allErrors: boolean }): Ajv2020 {
-  // Loaded on first use, because loading takes longer than the rest of the start.
+  // Ajv is loaded on first use, because loading it takes longer than the rest of the start.
   const { Ajv2020 } = loadAjv2020()
-  // A test validates our own schemas. Compiling the meta-schema would take longer than all of them.
+  // The schemas are not validated here, because a test validates them, and compiling the meta-schema would take longer than compiling all
+  // of them.
   return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false, verbose: true, validateSchema: false })
 }
 
@@ -65,7 +66,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
     if (validate(value)) return []
     const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map((error, at) => inWords(error, at < mostHints))
-    validate.errors = null // Otherwise they would keep the value in memory.
+    validate.errors = null // The errors are removed, because they would keep the value in memory.
     return problems
   }
   return (value, options = {}) => {
@@ -76,7 +77,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   }
 }
 
-/** Maximum number of problems with a "did you mean" suggestion. Finding a suggestion takes longer than finding the problem. */
+/** Maximum number of problems that get a "did you mean" suggestion. Finding a suggestion takes longer than finding the problem. */
 const mostHints = 100
 
 function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {

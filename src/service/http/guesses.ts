@@ -3,24 +3,24 @@ import ipaddr from 'ipaddr.js'
 import { HttpProblem } from './problem.ts'
 
 const windowMs = 60_000
-/** Counts different tokens, because a client that repeats an expired token isn't guessing. */
+/** Maximum number of wrong tokens. Only different tokens count, because a client that repeats an expired token isn't guessing. */
 const mostWrongTokens = 30
 const mostAddresses = 10_000
 
 /**
- * Throttles token guessing: after 30 different wrong tokens from one address within a minute, further requests get a 429 until the minute
- * is over.
+ * Slows down clients that guess tokens: after 30 different wrong tokens from one address within a minute, further requests get a 429 until
+ * the minute is over.
  */
 export class Guesses {
   readonly #now: () => number
-  /** Wrong tokens by address, oldest first. */
+  /** The wrong tokens of each address, oldest address first. */
   readonly #wrong = new Map<string, { since: number; tokens: Set<string> }>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** Throws an `HttpProblem` 429. */
+  /** Throws an `HttpProblem` 429 if the address has sent too many wrong tokens. */
   admit(address: string | undefined): void {
     const known = address === undefined ? undefined : this.#wrong.get(networkOf(address))
     if (known === undefined || known.tokens.size < mostWrongTokens) return
@@ -31,7 +31,7 @@ export class Guesses {
     })
   }
 
-  /** Counts an unknown token from an address. */
+  /** Counts an unknown token that was sent from an address. */
   miss(address: string | undefined, digest: Buffer): void {
     if (address === undefined) return
     const network = networkOf(address)
@@ -47,7 +47,7 @@ export class Guesses {
   }
 }
 
-/** For IPv6, returns the prefix a provider assigns to one customer. */
+/** Returns the network of an address. For IPv6, it is the prefix that a provider assigns to one customer. */
 function networkOf(address: string): string {
   return isIP(address) === 6 ? ipaddr.parse(address).toByteArray().slice(0, 8).join('.') : address
 }

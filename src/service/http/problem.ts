@@ -1,7 +1,7 @@
 import { isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 
-/** Describes an invalid value: its path, as a JSON Pointer, and the expected form. Never contains a value that could be a secret. */
+/** Describes an invalid value by its path, as a JSON Pointer, and the expected form. Never contains a value that could be a secret. */
 export interface Problem {
   path: string
   message: string
@@ -15,13 +15,13 @@ export function pointerTo(path: string, key: string | number): string {
 export interface ProblemFields {
   /** The part of the request that caused the problem. */
   param?: string
-  /** All problems, if the message doesn't mention all of them. */
+  /** All problems. Set if the message doesn't mention all of them. */
   problems?: readonly Problem[]
   headers?: Readonly<Record<string, string>>
   cause?: unknown
 }
 
-/** An error response to a request. Its message is shown to the caller. */
+/** An error that becomes the response to a request. Its message is shown to the caller. */
 export class HttpProblem extends Error {
   readonly status: number
   readonly code: string
@@ -57,7 +57,10 @@ function typeOf(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error'
 }
 
-/** Converts the error of a run to the response of the request that started it. `x-should-retry` keeps clients from running it twice. */
+/**
+ * Converts the error of a run to the response of the request that started the run. The header `x-should-retry` prevents clients from
+ * starting the run again.
+ */
 export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   if (error === undefined) return new HttpProblem(502, 'model_error', 'The model failed', { headers: noRetry })
   const status = runStatus[error.code] ?? (error.fault === 'provider' || error.fault === 'model' ? 502 : 500)
@@ -66,7 +69,7 @@ export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   return new HttpProblem(status, openAICodes[error.code] ?? error.code, error.message, { headers, cause: error })
 }
 
-/** Codes that clients of OpenAI's API know. */
+/** The error codes that clients of OpenAI's API know, by toolloop's own codes. */
 const openAICodes: Partial<Record<ToolloopError['code'], string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',
@@ -82,7 +85,9 @@ const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   aborted: 499,
 }
 
-/** Converts an error to a response if the error was caused by the request or by a model that isn't set up. */
+/**
+ * Converts an error to a response if it was caused by the request, or by a model that isn't set up. Returns undefined for any other error.
+ */
 export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (thrown instanceof HttpProblem) return thrown
   if (!ToolloopError.isInstance(thrown)) return undefined
@@ -91,7 +96,7 @@ export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   return isSetupFault(thrown) ? problemOfRun(thrown) : undefined
 }
 
-/** Calls `work`, and converts an error that the request caused. */
+/** Calls `work`. If it throws an error that the request caused, throws the corresponding response instead. */
 export function blamingRequest<T>(work: () => T): T {
   try {
     return work()

@@ -1,34 +1,34 @@
 import { HttpProblem } from './problem.ts'
 
 export interface RateLimits {
-  /** The average number of requests that a caller may send per minute. Also the maximum size of a burst. */
+  /** The average number of requests that a caller may send per minute. It is also the maximum number of requests in a burst. */
   requestsPerMinute: number
-  /** The largest number of concurrent runs of one caller. */
+  /** Maximum number of concurrent runs of one caller. */
   concurrentRuns: number
-  /** The largest number of open event streams of one caller. */
+  /** Maximum number of open event streams of one caller. */
   openStreams: number
 }
 
 interface Usage {
-  /** The number of requests that may be sent now. */
+  /** The number of requests that the caller may send now. */
   tokens: number
   since: number
   runs: number
   streams: number
-  /** The number of characters in large responses that haven't been read yet. */
+  /** The number of characters in large responses that the caller hasn't read yet. */
   characters: number
 }
 
-/** The limit per caller, for responses in progress: enough for a few of the largest ones. */
+/** Maximum number of characters in one caller's responses that are being sent. It has room for a few of the largest responses. */
 const mostCharacters = 32_000_000
 
 /**
- * Idle callers are forgotten only if there are more callers than this. With tokens there are few callers, but a program with its own
+ * The number of callers up to which idle callers are not forgotten. With tokens there are few callers, but a program with its own
  * authentication may have any number.
  */
 const fewCallers = 1_000
 
-/** Tracks what every caller uses, and enforces the limits. */
+/** Keeps track of the resources that every caller uses, and enforces the limits. */
 export class RateLimiter {
   limits: RateLimits
   readonly #used = new Map<string, Usage>()
@@ -45,7 +45,10 @@ export class RateLimiter {
     return this.#used.size
   }
 
-  /** Throws an `HttpProblem` 429, with the seconds to wait. `requests`: the number of requests sent as one. */
+  /**
+   * Counts a request. Throws an `HttpProblem` 429, with the seconds to wait, if the limit is exceeded. `requests` is the number of requests
+   * that were sent as one.
+   */
   admitRequest(caller: string, requests = 1): void {
     const { requestsPerMinute } = this.limits
     const usage = this.#of(caller)
@@ -57,12 +60,12 @@ export class RateLimiter {
     usage.tokens -= requests
   }
 
-  /** Reserves a run; the returned function releases it. Throws an `HttpProblem` 429. */
+  /** Reserves a run. The returned function releases the reservation. Throws an `HttpProblem` 429. */
   admitRun(caller: string): () => void {
     return this.#take(caller, 'runs', this.limits.concurrentRuns, 'runs at once')
   }
 
-  /** Like `admitRun`, for a run that was already admitted: never throws. */
+  /** Like `admitRun`, for a run that was admitted before. Never throws. */
   countRun(caller: string): () => void {
     return this.#take(caller, 'runs', Number.POSITIVE_INFINITY, '')
   }
@@ -71,19 +74,19 @@ export class RateLimiter {
     return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
   }
 
-  /** Throws an `HttpProblem` 429 if a caller has no room for another response. Called before work whose response must be sent. */
+  /** Throws an `HttpProblem` 429 if a caller has no room for another response. Called before work whose response can't be refused. */
   checkCharacters(caller: string): void {
     if (this.#of(caller).characters >= mostCharacters) throw tooManyCharacters()
   }
 
-  /** Reserves room for a response; the returned function releases it. Throws an `HttpProblem` 429. A single response may have any size. */
+  /** Reserves room for a response of any size. The returned function releases the room. Throws an `HttpProblem` 429. */
   admitCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
     if (usage.characters > 0 && usage.characters + characters > mostCharacters) throw tooManyCharacters()
     return this.countCharacters(caller, characters)
   }
 
-  /** Like `admitCharacters`, for a response that must be sent: never throws. */
+  /** Like `admitCharacters`, for a response that can't be refused. Never throws. */
   countCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
     usage.characters += characters
@@ -114,13 +117,13 @@ export class RateLimiter {
     return usage
   }
 
-  /** Forgets idle callers that have their full allowance, because they are treated the same as new callers. */
+  /** Forgets idle callers that have their full allowance. They would be treated the same as new callers. */
   #forgetIdle(): void {
     const before = this.#now() - 60_000
     for (const [caller, { since, runs, streams, characters }] of this.#used) {
       if (runs === 0 && streams === 0 && characters === 0 && since <= before) this.#used.delete(caller)
     }
-    // Doubles, so that it doesn't run for each new caller if all are busy.
+    // The threshold doubles, so that this method doesn't run for each new caller if all callers are busy.
     this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)
   }
 }

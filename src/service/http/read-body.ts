@@ -5,12 +5,12 @@ import type { SchemaCheck } from './check-schema.ts'
 import { describeProblems } from './check-schema.ts'
 import { HttpProblem } from './problem.ts'
 
-/** A depth that no real request has, and that recursion can handle. */
+/** Maximum nesting depth. No real request is nested deeper, and recursion can handle this depth. */
 const mostDepth = 64
 
 /**
- * Maximum number of values in a body. `admin`: higher than any configuration needs. `mcp`: the lowest limit, because the SDK validates the
- * body again.
+ * Maximum number of values in a body. `admin` is higher than any configuration needs. `mcp` is the lowest limit, because the SDK validates
+ * the body again.
  */
 export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
@@ -21,11 +21,11 @@ interface BodyOptions {
   maxBytes: number
   maxValues: number
   check: SchemaCheck
-  /** The request of the Node.js server, whose body is then read without web streams. */
+  /** The request of the Node.js server. If it is given, the body is read without web streams. */
   incoming?: IncomingMessage | undefined
 }
 
-/** Reads and validates the request's JSON body, bounded in bytes and depth. Rejects with an `HttpProblem`. */
+/** Reads and validates the JSON body of a request. Limits its size and its depth. Rejects with an `HttpProblem`. */
 export async function readBody(request: Request, { maxBytes, maxValues, check, incoming }: BodyOptions): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
@@ -52,7 +52,7 @@ export async function readBody(request: Request, { maxBytes, maxValues, check, i
 
 async function readText(request: Request, maxBytes: number, incoming: IncomingMessage | undefined): Promise<string> {
   const tooLarge = (got: string) => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes, got ${got}`)
-  // A request that announces too great a length is refused before its body arrives. Otherwise the bytes are counted.
+  // A request whose announced length is too large is refused before its body arrives. In any case, the bytes are counted as they arrive.
   const announced = Number(request.headers.get('content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(`${announced}`)
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -108,8 +108,8 @@ function parseBody(text: string): unknown {
 }
 
 /**
- * Returns the reason to refuse a value: it is nested too deeply, or has a key that later code could mistake for a prototype. Undefined if
- * the value is acceptable.
+ * Returns the reason to refuse a value: the value is nested too deeply, or has a key that later code could mistake for a prototype. Returns
+ * undefined if the value is acceptable.
  */
 export function objectionTo(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined

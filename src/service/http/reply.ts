@@ -6,9 +6,9 @@ import type { SseStream } from '../../ui/web/sse-stream.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
-/** A request of a Node.js server, and the response that answers it. */
+/** A request of a Node.js server, with the response of that server. */
 export interface NodeExchange {
-  /** Undefined if the body was already read. */
+  /** The incoming request. Undefined if its body was already read. */
   incoming: IncomingMessage | undefined
   outgoing: ServerResponse
 }
@@ -17,8 +17,8 @@ export interface NodeExchange {
 export type Answer = Response | Reply
 
 /**
- * A response whose body is a text or an event stream. On a Node.js server, it is written without web streams, which would take most of the
- * time of a short response.
+ * A response whose body is a text or an event stream. On a Node.js server, such a response is written without web streams, which would take
+ * most of the time of a short response.
  */
 export class Reply {
   readonly body: string | SseStream
@@ -34,7 +34,7 @@ export class Reply {
 
 const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin' }
 
-/** Adds the headers that every response has, and `headers`. Writes a reply to the Node.js server, if there is one. */
+/** Adds `headers` and the headers of every response. On a Node.js server, writes the response. */
 export function finish(answer: Answer, headers: Readonly<Record<string, string>>, node?: NodeExchange): Response {
   if (answer instanceof Response) return withHeaders(answer, headers)
   const { body, status } = answer
@@ -51,32 +51,32 @@ export function finish(answer: Answer, headers: Readonly<Record<string, string>>
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   const all = { ...always, ...(response.headers.has('cache-control') ? {} : { 'cache-control': 'no-store' }), ...headers }
-  // The headers of a response created elsewhere may be immutable.
+  // The headers are copied, because those of a response that was created elsewhere may be immutable.
   const fresh = new Response(response.body, { status: response.status, headers: response.headers })
   for (const [name, value] of Object.entries(all)) fresh.headers.set(name, value)
   return fresh
 }
 
-/** Shorter texts are sent in one piece. */
+/** The size of a piece, in characters. A shorter text is sent as a whole. */
 const pieceCharacters = 65_536
 const encoder = new TextEncoder()
 
 interface TextResponseOptions {
   status?: number
   headers?: Readonly<Record<string, string>>
-  /** The caller whose limit for responses in progress applies. */
+  /** The caller to whose limit the response counts. */
   caller: string
   limiter: RateLimiter
-  /** Enables `if-none-match`, except for large responses. */
+  /** The request. If it is given, `if-none-match` is supported, except for large responses. */
   request?: Request
-  /** Set if the response reports work that was done. If the response were refused, the caller would repeat the work. */
+  /** Whether the response reports work that was done. Such a response is never refused, because the caller would repeat the work. */
   mustArrive?: boolean
 }
 
 /**
- * Returns a response whose JSON body is the concatenation of these parts. A large body is sent in pieces, each after the previous piece has
- * been read, and counts towards the caller's limit for responses in progress until the last piece is sent. Throws an `HttpProblem` 429 if
- * this limit is exceeded, unless `mustArrive` is set.
+ * Returns a response whose JSON body is the concatenation of these parts. A large body is sent in pieces, each after the client has read
+ * the previous piece. Until the last piece is sent, the body counts towards the caller's limit for responses in progress. If this limit is
+ * exceeded, throws an `HttpProblem` 429, unless `mustArrive` is set.
  */
 export function respondWithText(
   parts: readonly string[],
@@ -93,7 +93,7 @@ export function respondWithText(
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        // Many responses may be read at once.
+        // Other work gets a turn, because many responses may be read at once.
         await giveWay()
         if (isCancelled) return
         controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))
@@ -117,7 +117,8 @@ function respondUnlessKnown(
   { status, headers }: { status: number; headers: Record<string, string> },
 ): Answer {
   const etag = etagOf(text)
-  // Makes browsers revalidate each time. A 304 replaces the headers of what they keep.
+  // The header makes browsers revalidate the content for each request. A 304 must repeat it, because its headers replace those that the
+  // browser has stored.
   const kept = { etag, 'cache-control': 'private, no-cache' }
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: kept })
   return new Reply(text, { ...headers, ...kept }, status)

@@ -1,14 +1,14 @@
-/** The source of a request: its address, host and origin. */
+/** Determines the source of a request: its address, host and origin. */
 
 import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { HttpProblem, type Problem } from './problem.ts'
 
-/** The proxies in front of the service, whose forwarding headers are trusted. */
+/** The proxies in front of the service. Their forwarding headers are trusted. */
 export class TrustedProxies {
   readonly #addresses = new BlockList()
 
-  /** Addresses and ranges: `192.0.2.1`, `10.0.0.0/8`, `fd00::/8`. */
+  /** `proxies` contains addresses and ranges: `192.0.2.1`, `10.0.0.0/8`, `fd00::/8`. */
   constructor(proxies: readonly string[] = []) {
     for (const proxy of proxies) {
       if (isIP(proxy) !== 0) this.#addresses.addAddress(proxy, familyOf(proxy))
@@ -19,7 +19,7 @@ export class TrustedProxies {
     }
   }
 
-  /** Returns the problems of the proxies the configuration names. */
+  /** Returns the problems of the proxies that the configuration names. */
   static problemsOf(proxies: readonly string[] = []): Problem[] {
     return proxies.flatMap((proxy, at) =>
       isIP(proxy) !== 0 || ipaddr.isValidCIDR(proxy)
@@ -34,9 +34,9 @@ export class TrustedProxies {
 }
 
 /**
- * Returns the client's address, from the server's view of the connection (`{ incoming }` of Hono's Node.js server). Behind trusted proxies,
- * returns the last address in `x-forwarded-for` that doesn't belong to a trusted proxy. The client can forge all earlier addresses. Returns
- * undefined if the address is unknown.
+ * Returns the address of the client. `from` is the server's view of the connection (`{ incoming }` of Hono's Node.js server). Behind
+ * trusted proxies, returns the last address in `x-forwarded-for` that doesn't belong to a trusted proxy, because the client can forge all
+ * earlier addresses. Returns undefined if the address is unknown.
  */
 export function addressOf(from: unknown, { headers }: Request, proxies: TrustedProxies): string | undefined {
   const peer = peerOf(from)?.replace(/^::ffff:(?=\d+\.)/, '')
@@ -58,7 +58,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 }
 
 export interface OriginRules {
-  /** The host names of the service, besides `localhost` and IP addresses. `*`: any. */
+  /** The host names of the service, in addition to `localhost` and IP addresses. `*` allows any host name. */
   hosts: readonly string[]
   /** Other origins whose pages may use the service, such as `https://app.example.com`. */
   origins: readonly string[]
@@ -86,7 +86,7 @@ function hostName(host: string): string | undefined {
     .replace(/\.$/, '')
 }
 
-/** Returns the headers that let a page of an allowed origin read the response. Empty for other origins. */
+/** Returns the headers that let a page of an allowed origin read the response. For other origins, returns no headers. */
 export function corsHeaders(request: Request, { origins }: OriginRules): Record<string, string> {
   const origin = request.headers.get('origin')
   if (origin === null || !origins.includes(origin)) return {}
@@ -97,7 +97,10 @@ export function corsHeaders(request: Request, { origins }: OriginRules): Record<
   }
 }
 
-/** Returns the preflight headers for an allowed page. All requested headers are allowed, because clients send many headers of their own. */
+/**
+ * Returns the headers that answer a preflight request of an allowed page. All requested headers are allowed, because clients send many
+ * headers of their own.
+ */
 export function preflightHeaders(request: Request): Record<string, string> {
   const asked = request.headers.get('access-control-request-headers') ?? ''
   return {

@@ -25,7 +25,7 @@ export const errorSchema: JsonSchema = object({
   ),
 })
 
-/** The fields of a function that the client runs. */
+/** The fields of a function that a client runs. */
 export const functionFields: Readonly<Record<string, JsonSchema>> = {
   name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
   description: { type: ['string', 'null'] },
@@ -166,7 +166,7 @@ export const sessionListSchema: JsonSchema = object(
   ['object', 'data'],
 )
 
-/** Limited as in OpenAI's API. https://platform.openai.com/docs/api-reference/chat/create */
+/** The limits are those of OpenAI's API. https://platform.openai.com/docs/api-reference/chat/create */
 const metadata: JsonSchema = {
   type: 'object',
   maxProperties: 16,
@@ -207,7 +207,7 @@ export const startRunSchema: JsonSchema = {
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
       effects: {
-        // Only `preview` is accepted: an `apply` would undo the `preview` of an agent.
+        // Only `preview` is accepted, because `apply` would override the `preview` of an agent.
         enum: ['preview'],
         description: '`preview`: calls with effects are noted, and the run waits with them as its plan. Default: as the agent says.',
       },
@@ -233,7 +233,7 @@ const pageTools: JsonSchema = {
   description: 'Tools that the page runs.',
 }
 
-/** `toolloop/ui` parses the messages themselves, and reports their problems. */
+/** The messages are not described further, because `toolloop/ui` parses them and reports their problems. */
 export const uiChatSchema: JsonSchema = object(
   {
     id: { type: 'string', minLength: 1, maxLength: 200, description: 'The chat.' },
@@ -345,14 +345,14 @@ const sampling: Record<string, JsonSchema> = {
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
-/** Marks a field as unsupported if its value matches `kind`, because ignoring it would change the answer. */
+/** Marks a field as unsupported if its value matches `kind`. Used if ignoring such a value would change the answer. */
 export function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }
 
 /**
  * The supported part of OpenAI's request. An unsupported field is rejected if ignoring it would change the answer, and ignored otherwise.
- * Null means absent, because many clients send it.
+ * Null means absent, because many clients send null.
  */
 export const chatRequestSchema: JsonSchema = object(
   {
@@ -369,7 +369,7 @@ export const chatRequestSchema: JsonSchema = object(
       type: ['object', 'null'],
       properties: {
         type: { enum: ['text', 'json_object', 'json_schema'] },
-        // https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+        // The schema must be an object: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
         json_schema: object({ schema: object({ type: { const: 'object' } }) }),
       },
       required: ['type'],

@@ -5,7 +5,7 @@ import { HttpProblem } from './problem.ts'
 
 const linkMs = 10 * 60_000
 const sessionMs = 12 * 3_600_000
-/** The limit for codes and for sessions. Above it, the oldest is dropped. */
+/** Maximum number of codes, and of sessions. If there are more, the oldest is dropped. */
 const mostKept = 1_000
 
 interface Kept {
@@ -14,17 +14,17 @@ interface Kept {
   until: number
 }
 
-/** The session a browser gets for a code: its own token, valid only in this process. */
+/** The session that a browser gets for a code. It has its own token, which is valid only in this process. */
 export interface Session {
   token: string
   caller: Caller
-  /** Milliseconds since 1970. */
+  /** When the session ends, in milliseconds since 1970. */
   until: number
 }
 
 /**
- * Creates links that sign a browser in, once, within ten minutes. A link contains a code, never a token. The page exchanges the code for a
- * session of twelve hours. Only hashes of codes and sessions are kept, and only in memory.
+ * Creates links that sign in a browser. A link works once and expires after ten minutes. It contains a code, never a token. The page
+ * exchanges the code for a session of twelve hours. Only hashes of codes and sessions are stored, and only in memory.
  */
 export class SignInLinks {
   #codes: Kept[] = []
@@ -37,7 +37,7 @@ export class SignInLinks {
     this.#guesses = new Guesses(now)
   }
 
-  /** Returns a code that signs in as `caller`. */
+  /** Returns a code that signs a browser in as `caller`. */
   issue(caller: Caller): string {
     const code = randomBytes(32).toString('base64url')
     this.#codes = [...this.#current(this.#codes), { hash: digest(code), caller, until: this.#now() + linkMs }].slice(-mostKept)
@@ -46,14 +46,15 @@ export class SignInLinks {
 
   /**
    * Exchanges a code for a session, and invalidates the code. Throws an `HttpProblem`: 403 if the code is unknown, used or expired, or 429
-   * if the address has sent too many wrong codes. A valid code is always accepted, even while others guess codes.
+   * if the address has sent too many wrong codes. A valid code is always accepted, even while other clients guess codes.
    */
   redeem(code: string, address: string | undefined): Session {
     const presented = digest(code)
     this.#codes = this.#current(this.#codes)
     const found = find(this.#codes, presented)
     if (found === undefined) {
-      // Without addresses, all guesses share one limit. No client sends codes automatically, so every attempt counts and is logged.
+      // If addresses are unknown, all clients share one limit. Every wrong code counts and is logged, because no client sends codes
+      // automatically.
       this.#guesses.admit(address ?? '')
       this.#guesses.miss(address ?? '', randomBytes(8))
       throw new HttpProblem(403, 'sign_in_link_refused', 'This link is not valid: a link signs in once, within 10 minutes', {
@@ -68,7 +69,7 @@ export class SignInLinks {
     return { token, caller, until }
   }
 
-  /** Returns the caller of a request's session; undefined if it has none. */
+  /** Returns the caller of the session whose token a request contains. Returns undefined if there is no such session. */
   callerOf(request: Request): Caller | undefined {
     const token = tokenOf(request)
     return token === undefined ? undefined : find(this.#current(this.#sessions), digest(token))?.caller
@@ -87,12 +88,12 @@ export class SignInLinks {
   }
 }
 
-/** Session tokens have their own prefix. Other tokens aren't looked up here. */
+/** Returns the session token of a request. Session tokens have their own prefix, so other tokens are not looked up here. */
 function tokenOf({ headers }: Request): string | undefined {
   return /^bearer +(tls_\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1]
 }
 
-/** Compares with every entry, so that the duration reveals nothing. */
+/** Finds the entry of a token or code. Compares it with every entry, so that the duration reveals nothing. */
 function find(all: readonly Kept[], presented: Buffer): Kept | undefined {
   let found: Kept | undefined
   for (const one of all) if (timingSafeEqual(one.hash, presented)) found ??= one

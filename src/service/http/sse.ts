@@ -4,18 +4,21 @@ import { Reply } from './reply.ts'
 
 export interface SseOptions {
   headers?: Readonly<Record<string, string>>
-  /** Called once, when the stream is over. `gone`: the reader left or was dropped before the source had ended. Must not throw. */
+  /**
+   * Called once, when the stream has ended. `gone` means that the reader disconnected or was dropped before the source ended. Must not
+   * throw.
+   */
   onClose?(ending: 'ended' | 'gone'): void
 }
 
 export interface SseTimes {
-  /** The interval at which comments are sent on an idle stream, in milliseconds. They detect dead connections. */
+  /** The interval at which comments are sent on an idle stream, in milliseconds. Comments detect dead connections. */
   heartbeatMs: number
   /** How long a reader may leave data unread before it is dropped, in milliseconds. */
   stallMs: number
 }
 
-/** All open event streams. They share one timer, and can be closed together. */
+/** All open event streams. The streams share one timer, and can be closed together. */
 export class SseStreams {
   readonly #times: SseTimes
   readonly #open = new Set<SseStream>()
@@ -44,7 +47,7 @@ export class SseStreams {
     return new Reply(stream, { ...sseHeaders, ...headers })
   }
 
-  /** Ends every stream with a last frame that contains the reason. */
+  /** Ends every stream. The last frame of each stream contains the reason. */
   closeAll(reason: string): void {
     for (const stream of this.#open) stream.close(reason)
   }

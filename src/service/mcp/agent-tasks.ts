@@ -17,9 +17,9 @@ import { noAnswerText } from './agent-tools.ts'
 interface Parts {
   caller: Caller
   runs: RunStore
-  /** Returns the agent behind a tool; undefined if it is not an agent. */
+  /** Returns the agent that a tool represents. Returns undefined if the tool is not an agent. */
   agentOf(tool: string): string | undefined
-  /** The context of a run that starts or resumes. */
+  /** The context of a run that is started or resumed. */
   context: unknown
 }
 
@@ -30,8 +30,8 @@ const approval: JsonSchema = {
 }
 
 /**
- * Calls of agents as MCP tasks. Each call is a run, which is stored and limited like the caller's other runs. The id of the task is the id
- * of the run. The client's user may decide pending items, just as the caller can over the API.
+ * Offers calls of agents as MCP tasks. Each call is a run, which is stored and limited like the caller's other runs. The id of the task is
+ * the id of the run. The user of the client may decide pending items, as the caller may through the API.
  */
 export class AgentTasks implements McpTasks {
   readonly #parts: Parts
@@ -93,7 +93,7 @@ export class AgentTasks implements McpTasks {
     }
   }
 
-  /** Finds only the caller's own runs, even if the caller may see those of others. */
+  /** Finds a run of the caller. Runs of other callers are not found, even if the caller may see them elsewhere. */
   async #find(id: string): Promise<ServiceRun | undefined> {
     const { caller, runs } = this.#parts
     try {
@@ -131,10 +131,10 @@ interface Asked {
 /** Maximum length of a message to a user, in characters. The message must show everything that the user decides on. */
 const longestMessage = 10_000
 
-/** Cached for each outcome, because the list may be large and is read repeatedly. */
+/** Caches the items for each outcome, because the list may be large and is read repeatedly. */
 const asked = new WeakMap<Outcome, Asked[]>()
 
-/** Returns the approvals and questions of a run that can be decided here. These are shown completely, and are short enough to read. */
+/** Returns the approvals and questions of a run that a client can decide. They are shown completely, and are short enough to read. */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
   if (known !== undefined) return known
@@ -154,7 +154,7 @@ function askedIn(outcome: Outcome): Asked[] {
   return found
 }
 
-/** Names the sub-agent that asks, if there is one. */
+/** Names the sub-agents that ask, if there are any. */
 function agentsOf({ path }: JsonObject): string {
   const agents = Array.isArray(path) ? path.filter(isJsonObject).map(({ agent }) => String(agent)) : []
   return agents.length === 0 ? '' : `(the agent ${agents.join(' › ')}) `

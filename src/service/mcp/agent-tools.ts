@@ -8,7 +8,7 @@ import { refuseApproval } from '../agents/refuse-approval.ts'
 import type { Caller } from '../http/auth.ts'
 import type { RunStore } from '../runs/run-store.ts'
 
-/** The limit of a tool's name. */
+/** Maximum length of a tool's name. */
 const maxNameLength = 60
 
 /** Creates a tool from an agent. Its runs belong to the caller, with the service's limits, and administrators can see them. */
@@ -22,7 +22,7 @@ export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyT
       required: ['task'],
       additionalProperties: false,
     },
-    // The limits of runs apply instead.
+    // The tool has no time limit of its own, because the limits of runs apply.
     timeoutMs: Number.POSITIVE_INFINITY,
     execute: ({ task }, ctx) => runAgent(name, task, caller, runs, ctx),
   })
@@ -33,7 +33,7 @@ export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }
 
-/** Describes a run that has no answer, or only the partial answer `text`. */
+/** Describes why a run has no answer, or has only the partial answer `text`. */
 export function noAnswerText({
   stopReason,
   error,
@@ -47,7 +47,7 @@ export function noAnswerText({
   return `The agent gave no answer: ${error?.message ?? stopReason ?? 'its run was lost'}.`
 }
 
-/** Returns the agent's answer. Rejects if the run has none. */
+/** Runs an agent and returns its answer. Rejects if the run has no answer. */
 async function runAgent(agent: string, task: string, caller: Caller, runs: RunStore, ctx: ToolContext): Promise<string> {
   const over = Promise.withResolvers<RunResult | undefined>()
   const watcher = {

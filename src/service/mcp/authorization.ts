@@ -7,9 +7,9 @@ import { HttpProblem } from '../http/problem.ts'
  * `authenticate` option checks the tokens.
  */
 export interface McpTokenIssuer {
-  /** The public URL of the MCP route, such as `https://example.com/mcp`. This is the resource that tokens are issued for. */
+  /** The public URL of the MCP route, such as `https://example.com/mcp`. Tokens are issued for this resource. */
   resource: string
-  /** The issuers, such as `https://login.example.com`. */
+  /** The URLs of the issuers, such as `https://login.example.com`. */
   servers: readonly string[]
   /** The scopes that a client should request. Default: none. */
   scopes?: readonly string[]
@@ -17,7 +17,7 @@ export interface McpTokenIssuer {
 
 const optionNames: OptionNames<McpTokenIssuer> = { resource: true, servers: true, scopes: true }
 
-/** Throws `invalid_option`. */
+/** Checks the options of an issuer. Throws `invalid_option`. */
 export function checkAuthorization(authorization: McpTokenIssuer): void {
   const path = 'mcp.authorization'
   checkOptionNames(authorization, optionNames, '`createService`', path)
@@ -30,7 +30,7 @@ export function checkAuthorization(authorization: McpTokenIssuer): void {
     throw new InvalidOptionError(`${path}.scopes`, 'names of scopes', scopes)
 }
 
-/** The path of the metadata, beside the route. */
+/** The path of the metadata, which is served beside the route. */
 export const metadataPath = '/.well-known/oauth-protected-resource/mcp'
 
 /** Returns the metadata about the route and its issuers. https://www.rfc-editor.org/rfc/rfc9728 */
@@ -43,7 +43,7 @@ export function resourceMetadata({ resource, servers, scopes }: McpTokenIssuer):
   }
 }
 
-/** Adds the header that tells clients where to get a token. */
+/** Adds a header to a 401 or 403 that tells clients where to get a token. */
 export function challenged(problem: HttpProblem, { resource, scopes = [] }: McpTokenIssuer): HttpProblem {
   const { status, code, message, fields } = problem
   if (status !== 401 && status !== 403) return problem

@@ -22,7 +22,7 @@ import type { McpTokenIssuer } from './authorization.ts'
 import type { McpRouteOptions } from './mcp-options.ts'
 
 interface Parts {
-  /** Options set by the program. If undefined, the options of the configuration apply. */
+  /** The options that the program sets. If undefined, the options of the configuration apply. */
   options: McpRouteOptions | undefined
   host: AgentHost
   runs: RunStore
@@ -45,7 +45,7 @@ export class McpHost {
     return this.#parts.options?.authorization
   }
 
-  /** Whether only `/mcp` is served. */
+  /** Whether the service serves only `/mcp`. */
   get only(): boolean {
     return this.#parts.options?.only === true
   }
@@ -54,7 +54,10 @@ export class McpHost {
     return this.#endpoint?.sessions ?? 0
   }
 
-  /** Rejects with a `ConfigError` if the required package is not installed, or for an unknown agent. */
+  /**
+   * Prepares the options of a configuration. Rejects with a `ConfigError` if the required package is not installed, or if an agent is
+   * unknown.
+   */
   async prepare(config: Config): Promise<PreparedConfig> {
     const offered = this.#offeredBy(config)
     const endpoint = offered === undefined ? undefined : (this.#endpoint ?? (await this.#openEndpoint()))
@@ -72,14 +75,14 @@ export class McpHost {
     }
   }
 
-  /** Throws or rejects with an `HttpProblem`. */
+  /** Answers a request. Throws or rejects with an `HttpProblem`. */
   async answer({ request, body, caller }: Call): Promise<Response> {
     const { limiter, contextOf, host } = this.#parts
     const [endpoint, offered] = [this.#endpoint, this.#offered]
     if (endpoint === undefined || offered === undefined)
       throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
     const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency, metadata: own } = host.agent(defaultAgent).options
-    // The first call of a batch was counted with the request.
+    // Each call of a batch counts as a request. The first call was already counted with the request itself.
     if (Array.isArray(body)) limiter.admitRequest(caller.name, body.length - 1)
     const context = await contextOf(request, caller)
     const release = limiter.admitStream(caller.name)
@@ -92,7 +95,7 @@ export class McpHost {
     // A call of a tool starts no run, so it gets the metadata that a run would have.
     const { tenant } = caller
     const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
-    // The run of an agent is admitted when it starts.
+    // A call of an agent is not admitted here, because its run is admitted when it starts.
     const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
     return endpoint.answer(
       { request, body, caller: identityOf(caller), tools, serving, toolConcurrency, context, metadata, admit, tasks },
@@ -141,7 +144,7 @@ export class McpHost {
     }
   }
 
-  /** Returns a caller's tools, which follow the configuration during a session. */
+  /** Returns the tools of a caller. They change with the configuration, even during a session. */
   #toolsFor(caller: Caller): ServedTools {
     const { host, runs } = this.#parts
     return {
@@ -172,7 +175,7 @@ export class McpHost {
     return this.#parts.host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
   }
 
-  /** Returns a tool of the program, which takes precedence over an agent with that name. */
+  /** Returns a tool of the program, if it is offered. Such a tool takes precedence over an agent with the same name. */
   #ownTool(name: string): AnyTool | undefined {
     return (this.#offered?.tools?.includes(name) ?? true) ? this.#parts.host.tools.get(name) : undefined
   }

@@ -34,7 +34,7 @@ const optionNames: OptionNames<McpRouteOptions> = {
   sessionIdleMs: true,
 }
 
-/** Throws `invalid_option`. */
+/** Checks the options of the MCP route. Throws `invalid_option`. */
 export function checkMcpOptions({ mcp, authenticate }: { mcp?: boolean | McpRouteOptions; authenticate?: unknown }): void {
   if (mcp === undefined || typeof mcp === 'boolean') return
   checkOptionNames(mcp, optionNames, '`createService`', 'mcp')

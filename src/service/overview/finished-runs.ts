@@ -4,13 +4,13 @@ import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { workedFor } from '../runs/stored-run.ts'
 
-/** The counted properties of an ended run. */
+/** The properties of an ended run that are counted. */
 export interface FinishedRun {
-  /** Milliseconds since 1970. */
+  /** The time at which the run ended, in milliseconds since 1970. */
   finishedAt: number
-  /** From its start to its end, without waits for decisions. */
+  /** The time from the start of the run to its end, without waits for decisions, in milliseconds. */
   workedMs: number
-  /** The model that answered, as `provider/model`. If none answered, the requested model. */
+  /** The model that answered, as `provider/model`. If no model answered, the requested model. */
   model: string
   owner: string
   stopReason: string
@@ -22,14 +22,14 @@ export interface FinishedRun {
 }
 
 const dayMs = 86_400_000
-/** Above this number, the oldest are dropped. */
+/** Maximum number of runs. If there are more, the oldest are dropped. */
 const mostRuns = 20_000
 const forgottenAtOnce = 1_000
 const pageOfRuns = 200
-/** The number of unfinished runs to read again. */
+/** Maximum number of unfinished runs that are read again. */
 const mostOpen = 1_000
 const pageOfOpen = 100
-/** The interval between reads of the store, however many readers there are. */
+/** Minimum time between reads of the store, in milliseconds, however many readers there are. */
 const restMs = 2_000
 const mostTools = 50
 
@@ -42,17 +42,17 @@ export class FinishedRuns {
   readonly #runs = new Map<string, FinishedRun>()
   #open = new Set<string>()
   #known = false
-  /** All runs that ended after this time are known. Runs that ended earlier may have been dropped. */
+  /** A time after which all ended runs are known, in milliseconds since 1970. Runs that ended earlier may have been dropped. */
   #wholeSince = 0
   #reading: Promise<void> | undefined
   #readAt = Number.NEGATIVE_INFINITY
 
-  /** `list`: lists runs, newest first. */
+  /** `list` returns runs, newest first. */
   constructor(list: (query: ListQuery) => Promise<RunList>) {
     this.#list = list
   }
 
-  /** Adds a run of this process that has ended. Ignores a run that waits for a decision. */
+  /** Adds an ended run of this process. Ignores a run that waits for a decision. */
   ended(run: ServiceRun, { stopReason, error, usage, toolCalls, steps }: RunResult): void {
     const { id, createdAt, head } = run
     if (stopReason === 'paused' && head.kind === 'run') return
@@ -73,8 +73,8 @@ export class FinishedRuns {
   }
 
   /**
-   * Returns the runs that ended after the time `after`. The result's `since` is later than `after` if older runs were dropped. Rejects with
-   * an `HttpProblem`.
+   * Returns the runs that ended after the time `after`. If older runs were dropped, `since` in the result is later than `after`. Rejects
+   * with an `HttpProblem`.
    */
   async since(after: number): Promise<{ runs: FinishedRun[]; since: number }> {
     if (performance.now() - this.#readAt >= restMs) {
@@ -95,7 +95,7 @@ export class FinishedRuns {
       const page = await this.#list({ limit: pageOfRuns, after, cursor, isShort: true })
       const { news, oldest } = await this.#take(page.data)
       cursor = page.next
-      // If all runs of a page are known, all older ones are known, too.
+      // If all runs of a page are known, all older runs are known, too.
       if (cursor === undefined || (this.#known && news === 0)) break
       if (read < mostRuns) continue
       this.#wholeSince = Math.max(this.#wholeSince, oldest)
@@ -114,7 +114,7 @@ export class FinishedRuns {
     }
   }
 
-  /** Returns the number of runs that were unknown, and the start time of the oldest run. */
+  /** Adds runs. Returns the number of runs that were unknown, and the start time of the oldest run. */
   async #take(summaries: readonly string[]): Promise<{ news: number; oldest: number }> {
     let [news, oldest] = [0, Date.now()]
     for (const json of summaries) {

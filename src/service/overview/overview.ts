@@ -2,34 +2,34 @@ import { failures } from '../../core/runs/run-states.ts'
 import type { FinishedRun } from './finished-runs.ts'
 
 const minuteMs = 60_000
-/** The available windows: the number of steps, and their length. */
+/** The available windows. Each consists of a number of steps of equal length. */
 export const windows: Readonly<Record<string, { steps: number; stepMs: number }>> = {
   hour: { steps: 30, stepMs: 2 * minuteMs },
   day: { steps: 48, stepMs: 30 * minuteMs },
 }
 const mostListed = 12
 
-/** The sums of one step. */
+/** The sums of the runs that ended within one step. */
 interface Sums {
   runs: number
   failed: number
   inputTokens: number
   outputTokens: number
   costUsd: number
-  /** Median and 95th percentile of the time that runs worked, in milliseconds; null if there are no runs. */
+  /** The median and the 95th percentile of the time that runs worked, in milliseconds. Null if there are no runs. */
   p50Ms: number | null
   p95Ms: number | null
 }
 
 export interface Overview extends Sums {
-  /** ISO 8601. */
+  /** The start of the window, in ISO 8601. */
   from: string
   to: string
   stepMs: number
   series: Sums[]
-  /** The number of runs without an answer, by reason. Includes cancelled runs, which don't count as failures. */
+  /** The number of runs without an answer, by reason. Cancelled runs are included, although they don't count as failures. */
   reasons: { stopReason: string; errorCode?: string; runs: number }[]
-  /** The sums for each model, each user, and each tool that was called, sorted by number of runs, highest first. */
+  /** The sums for each model, each user, and each tool that was called. Each list is sorted by the number of runs, highest first. */
   models: ({ model: string } & Share)[]
   users: ({ owner: string } & Share)[]
   tools: ({ tool: string } & Share)[]
@@ -43,15 +43,18 @@ interface Share {
   costUsd: number
 }
 
-/** `paused`: the client received calls of its own tools. A run that waits for a decision has not ended. */
+/**
+ * The stop reasons of runs with an answer. `paused` means that the client received calls of its own tools. A run that waits for a decision
+ * has not ended.
+ */
 const answers = new Set(['answered', 'stopped', 'paused'])
 
-/** Returns the start of a window whose last step is the current one. */
+/** Returns the start of a window whose last step contains the current time. */
 export function beginOf(window: { steps: number; stepMs: number }, now: number): number {
   return (Math.floor(now / window.stepMs) + 1 - window.steps) * window.stepMs
 }
 
-/** Sums up the runs of a window, yielding to the event loop. */
+/** Sums up the runs of a window. Yields to the event loop. */
 export async function overviewOf(
   runs: readonly FinishedRun[],
   { steps, stepMs }: { steps: number; stepMs: number },
@@ -95,7 +98,7 @@ export async function overviewOf(
   }
 }
 
-/** Runs added up by a property. */
+/** Sums up runs by a property. */
 class Shares {
   readonly #shares = new Map<string, Share>()
 

@@ -1,6 +1,6 @@
 import { agentTools } from '../../agent/nested/nested-items.ts'
 import type { RunResult } from '../../agent/types/options.ts'
-/** Converts the parts of events and results that are shown in their own form. */
+/** Converts the parts of events and results that have a special form when they are shown. */
 import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json.ts'
 import { type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
@@ -9,7 +9,7 @@ import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import { decidedPart, hideParts, REDACTED } from '../../core/redaction/spans.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 
-/** Parses arguments. Undefined: not JSON, as a model's arguments may be, or more than `most` values. */
+/** Parses arguments. Returns undefined if they are not JSON, which a model's arguments may be, or if they have more than `most` values. */
 export function argumentsIn(json: string, most: number): Json | undefined {
   try {
     return parseUpTo(most, json) as Json | undefined
@@ -18,7 +18,10 @@ export function argumentsIn(json: string, most: number): Json | undefined {
   }
 }
 
-/** Returns the secret arguments of each tool. Includes the tools of sub-agents, whose pending items are shown as those of the run. */
+/**
+ * Returns the secret arguments of each tool. The tools of sub-agents are included, because the pending items of sub-agents are shown as
+ * items of the run.
+ */
 export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<string>> {
   const keys = new Map<string, ReadonlySet<string>>()
   const known = new Set<AnyTool>()
@@ -36,8 +39,8 @@ export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<
 }
 
 /**
- * Redacts the metadata of events. All events of a run share one metadata object, and so do the redacted ones, because there are many
- * chunks.
+ * Redacts the metadata of events. All events of a run share one metadata object. The redacted events share an object, too, because there
+ * are many of them.
  */
 export class ShownMetadata {
   readonly #secrets: SecretTexts
@@ -62,29 +65,35 @@ function isPiece({ type }: RunEvent): boolean {
   return type === Event.TEXT_DELTA || type === Event.REASONING_DELTA || type === Event.TOOL_INPUT_DELTA
 }
 
-/** Converts a result to plain JSON: the error as its code and message, without the values that tools returned, which need not be JSON. */
+/**
+ * Converts a result to plain JSON. The error becomes its code and message. The values that tools returned are left out, because they need
+ * not be JSON.
+ */
 export function resultAsJson({ error, ...result }: RunResult): Record<string, unknown> {
   const toolCalls = result.toolCalls.map(({ value: _value, ...call }) => call)
   return { ...result, toolCalls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) }
 }
 
-/** The number of shown characters to keep as context: the name before a secret value, the user before a password. */
+/**
+ * Number of shown characters that are kept as context for the search, such as the name before a secret value, or the user before a
+ * password.
+ */
 const keptOfShown = 512
 /**
- * A held-back text longer than this is searched again only after it has grown by a quarter. Otherwise, searching a long value would take
- * quadratic time.
+ * If the text that is held back is longer than this, it is searched again only after it has grown by a quarter. Otherwise, searching a long
+ * value would take quadratic time.
  */
 const mostAtOnce = 1_024
 
 /**
- * Redacts a text that arrives and is shown in pieces, just as the whole text would be redacted. Holds back the end of a piece that may
- * belong to a secret until that is certain.
+ * Redacts a text that arrives in pieces. The result is the same as for the whole text. The end of a piece that may belong to a secret is
+ * held back until this is certain.
  */
 export class StreamedText {
   readonly #secrets: SecretTexts
   #held = ''
   #shown = ''
-  /** The length at which held-back text is searched again. */
+  /** The length at which the text that is held back is searched again. */
   #next = 0
   #isHidden = false
 
@@ -92,7 +101,7 @@ export class StreamedText {
     this.#secrets = secrets
   }
 
-  /** Returns the text that can be shown with this piece; may be `''`. */
+  /** Adds a piece. Returns the text that can be shown now, which may be `''`. */
   add(piece: string): string {
     this.#held += piece
     if (this.#held === '' || (this.#held.length < this.#next && !this.#secrets.isFull)) return ''
@@ -119,12 +128,12 @@ export class StreamedText {
     this.#next = this.#held.length < mostAtOnce ? 0 : this.#held.length * 1.25
     const given = text.slice(0, end)
     this.#shown = given.slice(-keptOfShown)
-    // A match that starts in the shown text was already ruled out, with all the text before it.
+    // A match that starts in the shown text is ignored, because it was already ruled out together with all the text before it.
     const parts = look.found.filter(({ from }) => from >= start && from < end)
     return hideParts(given, parts, start)
   }
 
-  /** Hides all the rest with one placeholder. */
+  /** Hides the whole rest of the text with one placeholder. */
   #hideAll(): string {
     this.#held = ''
     if (this.#isHidden) return ''

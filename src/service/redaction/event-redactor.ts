@@ -26,14 +26,14 @@ import { hiddenParts } from './hidden-arguments.ts'
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
 type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 
-/** The parts of a run, or of a nested run, that are held back. */
+/** The parts of a run, or of a nested run, that are held back until they can be redacted. */
 interface Held {
   texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
-  /** Calls the model is writing, by their index in the response. */
+  /** The calls that the model is writing, by their index in the response. */
   inputs: Map<number, { tool: string; id: string; json: string; meta: EventMeta }>
 }
 
-/** Fields of events that this package sets. They are never hidden, whatever the secrets are. */
+/** The fields of events that this package sets. They are never hidden, even if a secret has the same value. */
 const ownFields = new Set([
   'type',
   'meta',
@@ -50,22 +50,24 @@ const ownFields = new Set([
 ])
 
 /**
- * Redacts one run's events and result: values under secret-looking names, values under the names a tool lists in `secrets`, and every later
- * text that quotes such a value. Collects the argument chunks of a call and sends them as one, because a secret can't be recognized in a
- * chunk. Holds back the end of a text that may be the start of a secret.
+ * Redacts the events and the result of one run. Hides values with names that suggest a secret, the arguments that a tool lists in
+ * `secrets`, and every later text that quotes such a value. Collects the argument chunks of a call and sends them as one, because a secret
+ * can't be recognized in a chunk. Holds back the end of a text if it may be the start of a secret.
  */
 export class EventRedactor {
   /** The tools that have secret arguments. */
   readonly #secretKeys: ReadonlyMap<string, ReadonlySet<string>>
-  /** The secret values seen so far. */
+  /** The secret values that were found so far. */
   readonly #secrets: SecretTexts
   readonly #maxArgumentValues: number
   readonly #held = new Map<string, Held>()
   readonly #metadata: ShownMetadata
-  /** The redacted texts of the current result, by tool. Most occur several times, and may be megabytes. */
+  /**
+   * The redacted texts of the current result, by tool. They are cached, because most of them occur several times and may be megabytes long.
+   */
   #hidden: Map<string, Map<string, string>> | undefined
 
-  /** `secrets`: values that are already known. `most`: the limit on values in a call's arguments. */
+  /** `secrets` contains values that are already known. `most` is the limit on the number of values in a call's arguments. */
   constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = [], most: number = maxArgumentValues) {
     this.#maxArgumentValues = most
     this.#secretKeys = secretKeysOf(tools)
@@ -78,8 +80,9 @@ export class EventRedactor {
   }
 
   /**
-   * Returns the events to show for `event`, in order. The result is empty while the arguments of a call are being collected or the end of a
-   * text is held back. Must be called for one event at a time. Yields to the event loop, because texts and arguments may be megabytes.
+   * Returns the events to show for `event`, in order. Returns an empty list while the arguments of a call are being collected, or while the
+   * end of a text is held back. Must be called for one event at a time. Yields to the event loop, because texts and arguments may be
+   * megabytes long.
    */
   async redact(event: RunEvent): Promise<RunEvent[]> {
     return this.#metadata.hideIn(await this.#show(event))
@@ -91,7 +94,7 @@ export class EventRedactor {
     switch (event.type) {
       case Event.TOOL_INPUT_START:
         held.inputs.set(event.index, { tool: event.tool, id: event.id, json: '', meta: event.meta })
-        // The name may have been invented by the model.
+        // The name is redacted, because the model may have invented it.
         return [{ ...event, tool: this.redactText(event.tool) }]
       case Event.TOOL_INPUT_DELTA: {
         const input = held.inputs.get(event.index) ?? { tool: '', id: event.id, json: '', meta: event.meta }
@@ -122,9 +125,9 @@ export class EventRedactor {
     return redactText(text, this.#secrets)
   }
 
-  /** Redacts a result, and drops the values that tools returned. Yields to the event loop, because a result may be megabytes. */
+  /** Redacts a result. Leaves out the values that tools returned. Yields to the event loop, because a result may be megabytes long. */
   async redactResult(result: RunResult): Promise<Record<string, unknown> & { pending: object[] }> {
-    // Secrets are learned only from the calls of this run, because calls in the history are reported by the client.
+    // Secrets are collected only from the calls of this run, because the client reports the calls in the history.
     for (const { tool, args, rawArguments } of result.toolCalls) this.learn(tool, args ?? rawArguments)
     this.#hidden = new Map()
     try {
@@ -206,7 +209,7 @@ export class EventRedactor {
   async #clean(event: RunEvent): Promise<RunEvent> {
     if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_END) {
-      // The content has the value in the form sent to the model.
+      // The value is left out, because the content has it in the form that is sent to the model.
       const { value: _value, args, ...end } = event
       const result = await this.#hideText(event.result, event.tool)
       return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }
@@ -219,7 +222,7 @@ export class EventRedactor {
     return this.#cleanFields(event.type === Event.DECISION_NEEDED ? withShownAbout(event) : event)
   }
 
-  /** Redacts the fields of an event or a pending item that come from outside. */
+  /** Redacts the fields of an event or a pending item that contain data from outside this package. */
   async #cleanFields<T extends object>(item: T): Promise<T> {
     const tool = 'tool' in item && typeof item.tool === 'string' ? item.tool : ''
     const clean = async (name: string, field: unknown): Promise<unknown> => {
@@ -247,13 +250,13 @@ export class EventRedactor {
     return { ...clean, toolCalls } as ChatMessage
   }
 
-  /** `tool`: the tool that returned the result. Undefined if the content is not a result. */
+  /** Redacts content. `tool` is the tool that returned the result. It is undefined if the content is not a result. */
   async #cleanContent(content: Content, tool: string | undefined): Promise<Content> {
     if (typeof content === 'string') return this.#hideText(content, tool)
     const parts: ContentPart[] = []
     for (const part of content) {
       if (part.type === 'text') parts.push({ ...part, text: await this.#hideText(part.text, tool) })
-      // Large images contain no readable secrets, and a search would take long.
+      // A large image is not searched, because it contains no readable secrets and the search would take long.
       else if ('data' in part && part.data.length > 65_536 && isBase64(part.data))
         parts.push({ ...(redact({ ...part, data: '' }, undefined, this.#secrets) as typeof part), data: part.data })
       else parts.push(redact(part, undefined, this.#secrets) as typeof part)
@@ -261,7 +264,7 @@ export class EventRedactor {
     return parts
   }
 
-  /** `tool`: the tool that returned the result. Undefined if the text is not part of a result. */
+  /** Redacts a text. `tool` is the tool that returned the result. It is undefined if the text is not part of a result. */
   #hideText(text: string, tool: string | undefined): Promise<string> {
     const keys = tool === undefined ? noKeys : this.#keysOf(tool)
     return this.#once(`result of ${tool}`, text, () => inTurns(redactTextInParts(text, this.#secrets, keys)))
@@ -281,12 +284,12 @@ export class EventRedactor {
     return redact(args, this.#keysOf(tool), this.#secrets) as JsonObject
   }
 
-  /** Redacts arguments in JSON. Hides a text that isn't JSON completely, because there a secret may start anywhere. */
+  /** Redacts arguments in JSON. A text that isn't JSON is hidden completely, because a secret may start anywhere in it. */
   #hideJson(tool: string, json: string): Promise<string> {
     return this.#once(`arguments of ${tool}`, json, async () => this.#hideParsed(tool, json, argumentsIn(json, this.#maxArgumentValues)))
   }
 
-  /** `args`: the parsed text. Undefined if it is not JSON. */
+  /** Redacts arguments that were parsed. `args` is undefined if the text is not JSON. */
   async #hideParsed(tool: string, json: string, args: Json | undefined): Promise<string> {
     if (isJsonObject(args)) {
       await giveWay()
@@ -297,7 +300,7 @@ export class EventRedactor {
     return json === '' ? '' : `${REDACTED} (${json.length} characters that are not a JSON object)`
   }
 
-  /** Like `#hideJson`, and remembers the secrets. */
+  /** Like `#hideJson`, but also remembers the secrets. */
   async #takeJson(tool: string, json: string): Promise<string> {
     const args = argumentsIn(json, this.#maxArgumentValues)
     if (isJsonObject(args)) this.learn(tool, args)
@@ -305,14 +308,17 @@ export class EventRedactor {
     return this.#hideParsed(tool, json, args)
   }
 
-  /** Remembers the secrets of a call. Arguments that could not be parsed are secret as a whole. */
+  /** Remembers the secrets of a call. If the arguments could not be parsed, their whole text counts as a secret. */
   learn(tool: string, args: JsonObject | string): void {
     if (this.#secrets.isFull) return
     if (typeof args === 'string') this.#learnText(args)
     else for (const secret of secretTexts(args, this.#keysOf(tool))) this.#secrets.add(secret)
   }
 
-  /** An error quotes only the beginning of unparsable arguments. */
+  /**
+   * Remembers arguments that could not be parsed. `SecretTexts` keeps only the beginning of a long text. That is enough, because an error
+   * quotes no more.
+   */
   #learnText(json: string): void {
     if (json.length >= 3) this.#secrets.add(json)
   }
@@ -324,7 +330,7 @@ export class EventRedactor {
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** Whether the model's texts of this response end with this event. An interrupted text may be continued. */
+/** Whether this event ends the texts of a model's response. A text that was cut off may be continued, so it doesn't end. */
 function endsText(event: RunEvent): boolean {
   if (event.type === Event.MODEL_END) return event.finishReason !== 'length'
   return event.type === Event.RUN_END || (event.type === Event.MODEL_START && !event.continues)

@@ -8,20 +8,23 @@ import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 
 /** A decision sent over the API. */
 export type GivenDecision = Decision & {
-  /** Whether the decision also covers hidden parts. */
+  /** Whether the decision also applies to the hidden parts of the item. */
   acknowledgeHidden?: boolean
 }
 
-/** Maximum number of paths per item, counted separately for `args` and `about`. */
+/** Maximum number of paths for an item. `args` and `about` have separate limits. */
 const maxPaths = 100
-/** The limit of one path, in characters. A model chooses the keys. If a path is longer, its parent is named. */
+/**
+ * Maximum length of a path, in characters. The limit is needed because a model chooses the keys. If a path is longer, the path of its
+ * parent is used.
+ */
 const maxLength = 500
-/** The limit in an error message. */
+/** Maximum number of paths in an error message. */
 const maxNamed = 5
 
 /**
- * Returns the hidden parts of a pending item, as JSON Pointers into the shown item. At most 100 pointers are returned for `args`, and at
- * most 100 for `about`.
+ * Returns the paths of the hidden parts of a pending item, as JSON Pointers into the shown item. At most 100 paths are returned for `args`,
+ * and at most 100 for `about`.
  */
 export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
   return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
@@ -35,7 +38,10 @@ function* firstOf(paths: Iterable<string>): Iterable<string> {
   }
 }
 
-/** Keys may be redacted, but they have the same order in both values. */
+/**
+ * Yields the paths at which `shown` differs from `value`. The entries of objects are compared by position, because keys may be redacted but
+ * keep their order.
+ */
 function* differences(value: unknown, shown: unknown, path: string): Iterable<string> {
   if (Object.is(value, shown)) return
   const isLike = isHolder(value) && isHolder(shown) && Array.isArray(value) === Array.isArray(shown)
@@ -66,8 +72,8 @@ function isHolder(value: unknown): value is object {
 }
 
 /**
- * Converts decisions to those of a run. Throws an `HttpProblem` 400 if a decision approves or answers an item with hidden parts without
- * acknowledging them, or if its arguments contain the placeholder of a hidden value.
+ * Converts decisions from the API to decisions on a run. Throws an `HttpProblem` 400 if a decision approves or answers an item with hidden
+ * parts without acknowledging them, or if its arguments contain the placeholder of a hidden value.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   const itemOf = itemFinder(pending)
@@ -79,13 +85,13 @@ export function checkDecisions(given: readonly GivenDecision[], pending: readonl
   })
 }
 
-/** Throws an `HttpProblem` 400 for unknown fields of a decision, and for `by`, which is always the name of the token. */
+/** Throws an `HttpProblem` 400 if a decision has unknown fields, or has the field `by`, which is always the name of the token. */
 function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: PendingItem | undefined, param: string): void {
   if ('by' in given) {
     const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`
     throw new HttpProblem(400, 'invalid_request', problem, { param: `${param}.by` })
   }
-  // Clients may send a listed item back, with its `hidden` and `runId`.
+  // The fields `hidden` and `runId` are allowed, because clients may send a listed item back.
   const { hidden: _hidden, runId: _runId, ...decision } = given as JsonObject
   blamingRequest(() => {
     checkNamesItem(decision, param)
@@ -95,7 +101,7 @@ function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: Pend
 
 interface Seen {
   hidden: readonly string[]
-  /** The path of the decision. */
+  /** The path of the decision in the request. */
   param: string
 }
 
@@ -114,7 +120,7 @@ function withoutHidden(
 function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonObject, { hidden, param }: Seen): JsonObject {
   const { args, ...approval } = decision
   if (args === undefined || isDeepStrictEqual(args, item.args)) {
-    // Uses the call's real arguments, not the redacted ones.
+    // Without `args`, the decision approves the call's real arguments, not the redacted ones.
     if (isAcknowledged === true) return approval
     throw unseen(hidden, param, ['call', 'approves', 'give other `args`, reject the call'])
   }

@@ -33,7 +33,7 @@ export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
       said.toolCalls.push(call)
       if (said.toolCalls.length > mostCalls) throw unexpected(place, `at most ${mostCalls} calls in a row`)
     } else if (isSaid) said = { content: textOf(item.content, `${place}.content`), toolCalls: [] }
-    // Reasoning belongs to its provider, and items don't have it in a form that can be sent again.
+    // Reasoning is ignored, because it belongs to its provider, and items don't contain it in a form that can be sent again.
     else if (item.type !== 'reasoning') messages.push(messageOf(item, place))
   }
   if (said !== undefined) messages.push(assistantMessage(said))
@@ -41,8 +41,8 @@ export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
 }
 
 /**
- * Throws an `HttpProblem` 400 unless calls and outputs match. Otherwise, the model would not see an output, or would get a result that
- * nobody sent. `before`: the conversation that the items continue.
+ * Throws an `HttpProblem` 400 unless every output has a call and every call has an output. Otherwise, the model would not see an output, or
+ * would get a result that nobody sent. `before` is the conversation that the items continue.
  */
 export function checkOutputs(input: string | readonly JsonObject[], before: readonly ChatMessage[]): void {
   const open = unanswered(before)
@@ -63,7 +63,7 @@ function withoutOutput(id: string): HttpProblem {
   return new HttpProblem(400, 'invalid_request', `No tool output found for function call ${id}.`, { param: 'input' })
 }
 
-/** Returns the ids of calls without a result. */
+/** Returns the ids of the calls that have no result. */
 function unanswered(messages: readonly ChatMessage[]): Set<string> {
   const open = new Set<string>()
   for (const message of messages) {

@@ -20,7 +20,7 @@ function partsOf(content: Json | undefined, isSaid: boolean): Json {
 
 const mostListed = 100
 
-/** Returns a page of a list, in OpenAI's format. Throws an `HttpProblem` 400. */
+/** Returns a page of a list, in OpenAI's format. Throws an `HttpProblem` 400 if the query is invalid. */
 export function pageOfItems(items: readonly JsonObject[], query: URLSearchParams): object {
   const limit = Number(query.get('limit') ?? 20)
   if (!Number.isInteger(limit) || limit < 1 || limit > mostListed) throw unexpected('limit', `an integer from 1 to ${mostListed}`)

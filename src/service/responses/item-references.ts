@@ -4,12 +4,12 @@ import { HttpProblem } from '../http/problem.ts'
 import type { KeptResponses } from './kept-responses.ts'
 import { placeOfItem } from './response-ids.ts'
 
-/** The total size of referenced items in one request, in characters of JSON. */
+/** Maximum total size of the referenced items in one request, in characters of JSON. */
 const mostCharacters = 8_000_000
 
 /**
- * Replaces the references in a request by the items of the caller's stored responses. Rejects with an `HttpProblem`: 404 for an unknown
- * item, 400 if the items are too large together.
+ * Replaces references in a request by items of the caller's stored responses. Rejects with an `HttpProblem`: 404 for an unknown item, 400
+ * if the items together are too large.
  */
 export async function withoutReferences(
   input: string | readonly JsonObject[],
@@ -40,7 +40,10 @@ export async function withoutReferences(
   return items
 }
 
-/** Returns the input and output items of a response as JSON, by id. Empty if the response is not stored, or belongs to another caller. */
+/**
+ * Returns the input and output items of a response as JSON, by id. Returns an empty map if the response is not stored, or belongs to
+ * another caller.
+ */
 async function itemsOf(response: string, caller: Caller, responses: KeptResponses): Promise<Map<string, string>> {
   const found = await responses.find(response, caller, ({ json, input }) => [...input, ...JSON.parse(json).output])
   const items: unknown[] = found ?? []

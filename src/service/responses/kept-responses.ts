@@ -15,29 +15,29 @@ import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import { outageMs } from '../runs/recorded/open-recorded.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
-/** A stored response, of one caller. */
+/** A stored response, which belongs to one caller. */
 export interface KeptResponse {
   json: string
-  /** The input items of its request. */
+  /** The input items of the request. */
   input: readonly JsonObject[]
-  /** The whole conversation, up to and including this response. Each message is JSON. */
+  /** The whole conversation, including this response. Each message is JSON. */
   messages: readonly string[]
 }
 
-/** The stored parts of a response. */
+/** The parts of a response that are stored. */
 export interface ResponseParts {
   response: object
   input: readonly JsonObject[]
   messages: readonly ChatMessage[]
 }
 
-/** The sizes of a caller's responses, in characters, by key. The oldest response comes first. */
+/** The sizes of one caller's responses, in characters, by key. The oldest response comes first. */
 interface KeptOfCaller {
   sizes: Map<string, number>
   characters: number
 }
 
-/** The interval of deleting expired responses, in milliseconds. */
+/** How often expired responses are deleted, in milliseconds. */
 const pruneEveryMs = 60_000
 
 /**
@@ -52,12 +52,12 @@ export class KeptResponses {
   #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
   /**
-   * Responses stored by this process, by caller. If the total is too large, the caller with the most loses the oldest, so that callers
-   * don't displace each other's responses.
+   * The responses that this process has stored, by caller. If the total is too large, the caller with the most responses loses the oldest
+   * ones, so that callers don't displace each other's responses.
    */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
-  /** The latest read of each caller, which settles when it is done. */
+  /** The latest read of each caller. It settles when the read is done. */
   readonly #reading = new Map<string, Promise<void>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {
@@ -66,7 +66,7 @@ export class KeptResponses {
     this.#timer = setInterval(() => this.#pruneOrLog(), pruneEveryMs).unref()
   }
 
-  /** Stores responses in the same place as runs. Rejects with `session_failed` if that fails. */
+  /** Opens the store of responses, in the same place as runs. Rejects with `session_failed`. */
   async open(place: RunPlace): Promise<void> {
     if (place.kind === 'memory') return
     if (place.kind === 'sqlite') this.#store = await openFile(place.folder, this.#logger)
@@ -76,12 +76,12 @@ export class KeptResponses {
       this.#endPool = () => pool.end()
       await sessions.migrate()
     }
-    // A locked store is pruned later, but an unreadable one fails now.
+    // Reads once, so that an unreadable store is noticed now. If the store is locked, expired responses are deleted later.
     await this.#store.read('', {})
     await this.#pruneOrLog()
   }
 
-  /** Stores a response. Resolves to false if it is too large, or could not be stored, which is logged. */
+  /** Stores a response. Resolves with false if the response is too large, or if storing it failed, which is logged. */
   async keep(id: string, caller: Caller, parts: ResponseParts): Promise<boolean> {
     const kept = this.#keep(id, identityOf(caller), parts).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
@@ -92,9 +92,9 @@ export class KeptResponses {
   }
 
   /**
-   * Passes a stored response to `use` and returns the result of `use`. Returns undefined if the response is not stored or belongs to
-   * another caller. Responses may be large, so each caller's responses are read one at a time, and `use` can refuse a response if there is
-   * no room for it. Rejects with `session_failed`, or with the error that `use` throws.
+   * Passes a stored response to `use`, and resolves with the result of `use`. Resolves with undefined if the response is not stored or
+   * belongs to another caller. Responses may be large, so each caller's responses are read one at a time, and `use` can refuse a response
+   * if there is no room for it. Rejects with `session_failed`, or with the error that `use` throws.
    */
   async find<T>(id: string, caller: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
     const name = identityOf(caller)
@@ -119,13 +119,13 @@ export class KeptResponses {
   async #read(key: string): Promise<KeptResponse | undefined> {
     const kept = await this.#store.get(key)
     if (kept === undefined) return undefined
-    // The store decides whether it has expired, because the clock of this process may be wrong.
+    // If the response seems to have expired, the store decides, because the clock of this process may be wrong.
     if (kept.updatedAt < Date.now() - this.#bounds().ageMs) await this.#prune()
     const [json, input, ...messages] = await this.#store.read(key, {})
     return json === undefined || input === undefined ? undefined : { json, input: JSON.parse(input), messages }
   }
 
-  /** Resolves to false if it doesn't exist. Rejects with `session_failed`. */
+  /** Deletes a response. Resolves with false if it doesn't exist. Rejects with `session_failed`. */
   async delete(id: string, caller: Caller): Promise<boolean> {
     const name = identityOf(caller)
     const key = keyOf(id, name)
@@ -133,7 +133,7 @@ export class KeptResponses {
     return this.#store.delete(key)
   }
 
-  /** Waits for writes in progress. */
+  /** Closes the store after the writes in progress have completed. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -174,7 +174,10 @@ export class KeptResponses {
     }
   }
 
-  /** Returns the caller whose `measure` is highest, if the total over all callers exceeds `limit`. */
+  /**
+   * Returns the caller for whom `measure` returns the highest value, if the sum over all callers exceeds `limit`. Otherwise returns
+   * undefined.
+   */
   #mostOf(measure: (own: KeptOfCaller) => number, limit: number): { caller: string; own: KeptOfCaller } | undefined {
     let total = 0
     let most: { caller: string; own: KeptOfCaller } | undefined
@@ -185,7 +188,7 @@ export class KeptResponses {
     return total > limit ? most : undefined
   }
 
-  /** Also deletes expired responses of other processes. */
+  /** Deletes expired responses, including those of other processes. Logs an error. */
   #pruneOrLog(): Promise<void> {
     return this.#prune().catch((error: unknown) => {
       this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
@@ -205,12 +208,12 @@ export class KeptResponses {
   }
 }
 
-/** The size limit of one conversation, in characters of JSON. */
+/** Maximum size of a conversation, in characters of JSON. */
 const mostCharacters = 8_000_000
 
 /**
- * Returns the messages of a conversation with others appended. Both its length and its number of values are limited, like those of a
- * request. Rejects with an `HttpProblem` 400.
+ * Returns the messages of a conversation, followed by `others`. Its length and its number of values are limited, as in requests. Rejects
+ * with an `HttpProblem` 400.
  */
 export async function continued({ messages }: KeptResponse, others: readonly ChatMessage[]): Promise<ChatMessage[]> {
   const read: ChatMessage[] = []
@@ -239,7 +242,7 @@ export async function continued({ messages }: KeptResponse, others: readonly Cha
   return read
 }
 
-/** The ids of different callers are kept apart. */
+/** Returns the key of a stored response. It contains the caller, so that equal ids of different callers don't collide. */
 function keyOf(id: string, caller: string): string {
   return hashOf([caller, id])
 }
@@ -247,7 +250,7 @@ function keyOf(id: string, caller: string): string {
 async function openFile(folder: string, logger: Logger): Promise<SessionStore> {
   const { SqliteSessionStore } = await import('../../sessions/sqlite/sqlite-session-store.ts')
   const file = resolve(folder, 'responses.sqlite')
-  // Nothing expires in the store itself: `KeptResponses` deletes old responses.
+  // The store itself has no expiry, because `KeptResponses` deletes old responses.
   return new SqliteSessionStore(
     { file, synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined },
     Number.POSITIVE_INFINITY,
@@ -261,8 +264,8 @@ async function openDatabase({ url, schema = 'toolloop' }: Extract<RunPlace, { ki
   const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
   const { postgresSessions } = await import('../../sessions/postgres/index.ts')
   const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
-  // An idle connection in the pool was lost; the pool opens another.
+  // An idle connection in the pool was lost. The pool will open another connection.
   pool.on('error', (error) => logger.warn({ error: messageOf(error) }, 'a connection to the database of the responses was lost'))
-  // A separate schema, so that sessions of the application in the same database are not deleted.
+  // The responses have their own schema, so that deleting them does not affect sessions of the application in the same database.
   return { sessions: postgresSessions({ pool, schema: `${schema}_responses` }), pool }
 }

@@ -47,7 +47,7 @@ export function summaryText(text: string): ReasoningItem['summary'][number] {
   return { type: 'summary_text', text }
 }
 
-/** The events of an item with text: their names, and the field with the index of its only part. */
+/** The names of the events for an item with text, and the name of the field with the index of its only part. */
 export const textEvents: Readonly<Record<TextItem['type'], { part: string; text: string; number: string; partOf(text: string): object }>> =
   {
     message: { part: 'response.content_part', text: 'response.output_text', number: 'content_index', partOf: outputText },

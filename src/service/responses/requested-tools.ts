@@ -3,17 +3,17 @@ import { legalToolNames } from '../../tools/tool-names.ts'
 import type { ClientTool } from '../agents/client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** A function that the client runs, as in a request. */
+/** A function in a request. The client runs it. */
 type FunctionTool = { type: 'function' } & ClientTool['function']
 
-/** A group of functions. Calls of them name the namespace. Codex sends the tools of its MCP servers this way. */
+/** A group of functions. A call of one of them names the namespace. Codex sends the tools of its MCP servers in this form. */
 interface NamespaceTool {
   type: 'namespace'
   name: string
   tools: FunctionTool[]
 }
 
-/** A tool of a request. A tool of any other type is run by the provider, such as `web_search`, or takes input that isn't JSON. */
+/** A tool of a request. A tool of any other type is run by the provider, such as `web_search`, or takes input that is not JSON. */
 export type RequestedTool = FunctionTool | NamespaceTool | { type: string }
 
 /** The name of a function in a request. */
@@ -22,19 +22,19 @@ interface WrittenName {
   namespace?: string
 }
 
-/** The limit of functions in all namespaces of a request. */
+/** Maximum number of functions in all namespaces of a request. */
 const mostFunctions = 512
 
-/** The tools of a request, by their names for the agent and for the client. */
+/** The tools of a request. They have one name for the agent and another for the client. */
 export interface ReadTools {
   tools: ClientTool[]
-  /** Types of tools that were left out, because only their provider can run them. */
+  /** The types of the tools that were left out, because only their provider can run them. */
   leftOut: string[]
-  /** Returns the client's name of a tool. */
+  /** Returns the name that the client uses for a tool. */
   writtenName(tool: string): WrittenName
 }
 
-/** Throws an `HttpProblem` 400 for too many functions. */
+/** Reads the tools of a request. Throws an `HttpProblem` 400 if there are too many functions. */
 export function readTools(requested: readonly RequestedTool[]): ReadTools {
   const tools: ClientTool[] = []
   const leftOut = new Set<string>()
@@ -54,7 +54,7 @@ export function readTools(requested: readonly RequestedTool[]): ReadTools {
   return { tools, leftOut: [...leftOut], writtenName: (name) => written.get(name) ?? { name } }
 }
 
-/** Returns the agent's name of a function in a namespace. It is stable, so that later requests refer to the same tool. */
+/** Returns the agent's name for a function in a namespace. The name is always the same, so that later requests refer to the same tool. */
 export function nameIn(namespace: string, name: string): string {
   const [legal = name] = legalToolNames([`${namespace}__${name}`])
   return legal
@@ -68,7 +68,7 @@ function isNamespace(tool: RequestedTool): tool is NamespaceTool {
   return tool.type === 'namespace'
 }
 
-/** Returns the agent's name of the tool in an input call. */
+/** Returns the agent's name for the tool of a call in the input. */
 export function calledName({ name, namespace }: JsonObject): string {
   return typeof namespace === 'string' && namespace !== '' ? nameIn(namespace, String(name)) : String(name)
 }

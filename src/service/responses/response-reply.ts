@@ -18,15 +18,15 @@ export interface ResponseReplyOptions {
   request: ResponseRequest
   tools: Pick<ReadTools, 'writtenName'>
   /**
-   * Stores the response and its conversation. Never rejects. Resolves to false if the response could not be stored. Undefined if the
+   * Stores the response and its conversation. Never rejects. Resolves with false if storing failed. The function is undefined if the
    * response must not be stored.
    */
   keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
 }
 
 /**
- * A run as a response: in typed events while it runs, or whole when it has ended. Both have the same content. The text of each turn is a
- * separate item, because clients show them separately.
+ * Represents a run as a response: as typed events while the run continues, or as a whole when the run has ended. Both forms have the same
+ * content. The text of each turn is a separate item, because clients show the items separately.
  */
 export class ResponseReply implements ClientReply {
   readonly frames: ReplyFrames | undefined
@@ -41,9 +41,9 @@ export class ResponseReply implements ClientReply {
   #open: { item: TextItem; text: string; iteration: number } | undefined
   /** The state at the last model request. */
   #before: { items: number; open: { item: TextItem; text: string; iteration: number } | undefined } = { items: 0, open: undefined }
-  /** The texts of all messages. */
+  /** The texts of all message items. */
   readonly #said = new SaidText()
-  /** Set when the run has ended. */
+  /** The final response. Set when the run has ended. */
   #response: object | undefined
   #problem: HttpProblem | undefined
   /** Whether the client has cancelled the response. */
@@ -68,7 +68,7 @@ export class ResponseReply implements ClientReply {
     return inputItems(request.input, id)
   }
 
-  /** The current response. */
+  /** The response in its current state. */
   get response(): object {
     return this.#response ?? this.#inProgress()
   }
@@ -78,20 +78,20 @@ export class ResponseReply implements ClientReply {
     this.#isCancelled = true
   }
 
-  /** Prevents the response from being stored. Resolves to true if it may already be stored. */
+  /** Prevents the response from being stored. Resolves with true if it may already be stored. */
   async discard(): Promise<boolean> {
     this.#isDiscarded = true
     if (this.#isBeingKept) await this.ended
     return this.#isBeingKept
   }
 
-  /** A sent event can't be taken back. */
+  /** Whether text can be taken back. An event that was sent can't. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
 
   event(event: RunEvent): void {
-    // The text of a nested run is for the model of this run.
+    // Skips nested runs, because their text is only for the model of the outer run.
     if (event.meta.parentRunId !== undefined) return
     const iteration = this.#said.follow(event)
     if (event.type === Event.MODEL_START) this.#before = { items: this.#output.length, open: this.#open && { ...this.#open } }
@@ -155,7 +155,7 @@ export class ResponseReply implements ClientReply {
     this.#add('message', text, iteration)
   }
 
-  /** Appends to the text of the open item if it is of this kind and turn. Otherwise opens a new one. */
+  /** Appends to the text of the open item. If that item has another kind or belongs to another turn, opens a new item. */
   #add(type: TextItem['type'], text: string, iteration: number): void {
     if (this.#open?.item.type !== type || this.#open.iteration !== iteration) {
       this.#closeText('completed')
@@ -220,7 +220,7 @@ export class ResponseReply implements ClientReply {
     return { ...this.#settings, status: 'in_progress', output: [...this.#output], usage: null, error: null, incomplete_details: null }
   }
 
-  /** `fields`: a function for fields that are large and kept in memory anyway. */
+  /** Writes an event. If `fields` are large and stay in memory in any case, pass a function that returns them. */
   #write(type: string, fields: object | (() => object)): void {
     const { frames } = this
     if (frames === undefined) return
@@ -229,7 +229,7 @@ export class ResponseReply implements ClientReply {
     frames.push(typeof fields === 'function' ? () => write(fields()) : write(fields))
   }
 
-  /** Clients read the error from either of two fields. */
+  /** Formats an error. Clients read it from either of two fields. */
   #failureFrame(problem: HttpProblem): string {
     const { error } = errorBody(problem)
     const { code, message, param } = error
@@ -237,7 +237,7 @@ export class ResponseReply implements ClientReply {
   }
 }
 
-/** Returns the settings of the request, as they appear in the response. */
+/** Returns the settings of the request in the form that the response has. */
 function settingsOf(id: string, request: ResponseRequest, isKept: boolean): object {
   return {
     id,

@@ -38,7 +38,7 @@ interface OrderParts {
   id: string
   caller: Caller
   context: unknown
-  /** The conversation so far, with the messages of the request. */
+  /** The earlier conversation, followed by the messages of the request. */
   messages: readonly ChatMessage[]
   tools: ReadTools
 }
@@ -76,7 +76,7 @@ function chosenName({ name, namespace }: { name: string; namespace?: Maybe<strin
   return namespace ? nameIn(namespace, name) : name
 }
 
-/** Whether the answer must be JSON. The text then contains nothing but the answer. */
+/** Whether the answer must be JSON. The text of the response is then only the answer. */
 export function wantsJson({ text }: ResponseRequest): boolean {
   return (text?.format?.type ?? 'text') !== 'text'
 }

@@ -5,8 +5,8 @@ const functionSchema: JsonSchema = object({ type: { const: 'function' }, ...func
 const numberOrNull: JsonSchema = { type: ['number', 'null'] }
 
 /**
- * The supported part of OpenAI's request. An unsupported field is rejected if ignoring it would change the answer, and ignored otherwise.
- * Null means absent.
+ * The supported part of a request of OpenAI's API. An unsupported field is rejected if ignoring it would change the answer, and ignored
+ * otherwise. Null means absent.
  */
 export const responseRequestSchema: JsonSchema = object(
   {

@@ -23,7 +23,7 @@ import type { ServiceParts } from '../service-parts.ts'
 import { describeTools } from './health.ts'
 import { readLastEventId } from './runs.ts'
 
-/** The routes of the admin page. No response contains a key. */
+/** The routes that the admin page uses. No response contains a key. */
 export function adminRoutes(parts: ServiceParts): Route[] {
   const { config, host, runs, streams, limiter } = parts
   return [
@@ -138,7 +138,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         try {
           const feed = runs.feed.of(caller.tenant)
           const response = streams.respond(new LogReader(feed, { after: readLastEventId(request) }), { onClose: release })
-          // Runs that start from now on are shown at once, because the feed has a reader.
+          // The feed now has a reader, so the events of new runs are shown at once.
           await runs.showAll()
           return response
         } catch (error) {
@@ -150,7 +150,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** The state of the configuration for a caller with a tenant. */
+/** The state of the configuration that a caller with a tenant sees. */
 const nothingChanged = { file: null, reloads: 0, lastError: null, needsRestart: [] }
 
 function describeSkills({ skills, problems }: FoundSkills): object {

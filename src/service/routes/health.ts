@@ -5,7 +5,7 @@ import { contentTypes, formatFor } from '../metrics.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { openApiDocument } from './openapi.ts'
 
-/** Probes, metrics, the OpenAPI document and the list of tools. */
+/** The routes for probes, metrics, the OpenAPI document and the list of tools. */
 export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): Route[] {
   return [
     {
@@ -36,7 +36,7 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
     {
       method: 'GET',
       path: '/metrics',
-      // Metrics include the usage of all callers.
+      // A token with the role `metrics` is required, because metrics include the usage of all callers.
       access: 'metrics',
       probe: true,
       summary: 'Metrics for Prometheus.',

@@ -9,7 +9,7 @@ const headers = [
   { name: 'mcp-session-id', description: 'The session, where the revision has sessions.' },
 ]
 
-/** Tools and agents for MCP clients over streamable HTTP, if `service.mcp` is on. */
+/** The route that offers tools and agents to MCP clients over streamable HTTP, if `service.mcp` is on. */
 export function mcpRoutes({ mcp }: ServiceParts): Route[] {
   const route = { path: '/mcp', access: 'run', headers, answer: (call) => mcp.answer(call) } satisfies Partial<Route>
   return [

@@ -4,7 +4,7 @@ import { beginOf, overviewOf, windows } from '../overview/overview.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { overviewSchema } from './admin-schemas.ts'
 
-/** The outcomes of the runs of the last hour or day. */
+/** The route for the outcomes of the runs of the last hour or day. */
 export function overviewRoutes({ finished, runs }: ServiceParts): Route[] {
   return [
     {

@@ -13,21 +13,24 @@ const types: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 }
 
-/** Scripts and styles are files beside the page. Nothing inline, nothing from other origins, no frames, and no forms to other origins. */
+/**
+ * The content security policy of the page. Scripts and styles are files beside the page. The policy forbids inline code, content from other
+ * origins, frames, and forms to other origins.
+ */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** A file name with a content hash: its content never changes. */
+/** Matches a file name with a content hash. The content of such a file never changes. */
 const hashed = /-[\w-]{8}\.(?:js|css)$/
 type Encoding = 'br' | 'gzip'
-/** Compressed files, by encoding and ETag, so that each is compressed once. */
+/** Caches compressed files, by encoding and ETag, so that each file is compressed once. */
 const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
-/** A limit, because files change during development. */
+/** Maximum number of files in the cache. The limit is needed because files change during development. */
 const mostCompressed = 300
 
 /**
- * Reads a file of `folder`, or of the page's. Undefined if it doesn't exist, which is the case for all files if the service is part of a
- * bundle.
+ * Reads a file of `folder`, or of the page's own folder. Resolves with undefined if the file doesn't exist. If the service is part of a
+ * bundle, no file exists.
  */
 async function readIn(folder: URL | undefined, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
@@ -43,7 +46,7 @@ export async function servePage(name: string, request: Request, folder?: URL): P
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined
-    // `import.meta.url` is missing in a CommonJS bundle.
+    // A CommonJS bundle has no `import.meta.url`.
     const isSource = /\.ts$/.test(import.meta.url)
     const why = isThere
       ? 'has no such file'
@@ -68,7 +71,7 @@ export async function servePage(name: string, request: Request, folder?: URL): P
   return new Response(await compress(content, encoding, etag), { headers: { ...headers, 'content-encoding': encoding } })
 }
 
-/** Compresses in another thread, so that it doesn't block the event loop. */
+/** Compresses content in another thread, so that the event loop is not blocked. */
 function compress(content: Uint8Array<ArrayBuffer>, encoding: Encoding, etag: string): Promise<Uint8Array<ArrayBuffer>> {
   const key = `${encoding} ${etag}`
   const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }

@@ -19,13 +19,13 @@ import { identityOf } from '../tenants/tenant.ts'
 
 const aResponse: RouteResponse = { description: 'The response', schema: responseSchema }
 
-/** OpenAI's Responses API: an agent looks like a model that remembers its responses. */
+/** The routes of OpenAI's Responses API. An agent has the form of a model that remembers its responses. */
 export function responseRoutes(parts: ServiceParts): Route[] {
   const { runs, responses, limiter, config, logger } = parts
   /** The responses in progress in this process. */
   const live = new Map<string, ResponseReply>()
   const keyOf = (id: string, caller: Caller) => JSON.stringify([identityOf(caller), id])
-  /** The types of left-out tools that were logged. Clients send them with every request, so each is logged once. */
+  /** The types of left-out tools that were already logged. Clients send the same tools with every request, so each type is logged once. */
   const told = new Set<string>()
   const leaveOut = (types: readonly string[]) => {
     const [first] = types
@@ -160,7 +160,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** A limit, because clients choose the types. */
+/** Maximum number of types to remember. The limit is needed because clients choose the types. */
 const mostTold = 20
 
 const unknownResponse: HttpProblem = new HttpProblem(
@@ -170,15 +170,15 @@ const unknownResponse: HttpProblem = new HttpProblem(
   { param: 'id' },
 )
 
-/** Removes the instructions of a request, which are not part of the conversation. */
+/** Removes the instructions of a request, because they are not part of the conversation. */
 function withoutInstructions(messages: readonly ChatMessage[], { instructions }: ResponseRequest): readonly ChatMessage[] {
   const [first] = messages
   return instructions && first?.role === 'system' && first.content === instructions ? messages.slice(1) : messages
 }
 
 /**
- * Returns the conversation to answer: the earlier one, if the request continues a response, and the new messages. It counts towards the
- * caller's responses in progress until `release` is called. Rejects with an `HttpProblem`.
+ * Returns the conversation to answer. If the request continues a response, it starts with the conversation of that response. The
+ * conversation counts towards the caller's responses in progress until `release` is called. Rejects with an `HttpProblem`.
  */
 async function conversationOf(
   request: ResponseRequest,

@@ -81,7 +81,7 @@ const listQuery = [
 ]
 const listNames = listQuery.map(({ name }) => name)
 
-/** The routes that start, follow, steer, cancel and decide runs. A run continues whether or not a client follows it. */
+/** The routes that start, follow, steer, cancel and decide runs. A run continues even if no client follows it. */
 export function runRoutes(parts: ServiceParts): Route[] {
   const { runs } = parts
   const once = new StartOnce(runs)
@@ -180,7 +180,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       responses: { 200: aRun },
       answer: async (call) => {
         const run = await find(call, parts)
-        // For an ended run, the response only shows it again.
+        // The response of an ended run may be refused, because it only shows the run again.
         const mustArrive = run.status !== 'ended'
         await runs.cancel(run, 'cancelled')
         return respondWith(run, call, parts, { mustArrive })
@@ -246,7 +246,7 @@ async function startRun(call: Call, parts: ServiceParts, once: StartOnce): Promi
   return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(start, call, parts)
 }
 
-/** Returns the options of a run, with limits lowered to those of the service. */
+/** Returns the options of a run. Limits that exceed those of the service are lowered. */
 function optionsOf(
   { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens, effects, metadata }: StartRun,
   { host }: ServiceParts,
@@ -264,7 +264,7 @@ function optionsOf(
   }
 }
 
-/** The default if neither the configuration nor the program sets it. */
+/** The default limit on iterations. It applies if neither the configuration nor the program sets a limit. */
 const mostIterations = 50
 
 function accepts(request: Request): boolean {
@@ -272,8 +272,8 @@ function accepts(request: Request): boolean {
 }
 
 /**
- * Waits for the run that `begin` returns, or until the client disconnects; the run then continues. Room for the response is checked before
- * `begin` is called, because a refused client would start the run again.
+ * Waits until the run that `begin` returns has ended, or until the client disconnects. In the second case, the run continues. The room for
+ * the response is checked before `begin` is called, because a client that is refused would start the run again.
  */
 async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: ServiceParts): Promise<Answer> {
   const { request } = call
@@ -291,8 +291,8 @@ async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: Se
 }
 
 /**
- * Streams the events of the run that `begin` returns. The stream is admitted before `begin` is called, because a refused client would start
- * the run again.
+ * Streams the events of the run that `begin` returns. The stream is admitted before `begin` is called, because a client that is refused
+ * would start the run again.
  */
 async function streamEvents(
   begin: () => ServiceRun | Promise<ServiceRun>,
@@ -311,7 +311,7 @@ async function streamEvents(
 }
 
 function readerOf(run: ServiceRun, after: number): LogReader {
-  // A slow reader still receives that outcome, even if the run has resumed by now.
+  // The ending is stored, so that a slow reader gets it even if the run has resumed meanwhile.
   let ended: string[] | undefined
   void run.ended.then(() => {
     ended = run.toParts()
@@ -326,7 +326,7 @@ function readerOf(run: ServiceRun, after: number): LogReader {
   })
 }
 
-/** Throws an `HttpProblem` 400. */
+/** Reads the header `last-event-id`. Throws an `HttpProblem` 400 if it is invalid. */
 export function readLastEventId(request: Request): number {
   const given = request.headers.get('last-event-id')
   if (given === null || given === '') return 0
@@ -343,7 +343,7 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Answer> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  // Checked first, because a caller without room for the response should retry.
+  // The room for the response is checked first, because a caller without room should retry later, before anything is decided.
   parts.limiter.checkCharacters(call.caller.name)
   const outcome = parts.runs.pauseOf(run)
   const { waitsFor, summary } = outcome

@@ -3,7 +3,7 @@ import type { Route } from '../http/route.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { sessionSchema, signInSchema } from './admin-schemas.ts'
 
-/** Signs in to the admin page with a link, and out again. */
+/** The routes that sign a browser in to the admin page with a link, and out again. */
 export function signInRoutes({ signIns, logger }: ServiceParts): Route[] {
   return [
     {
@@ -21,7 +21,7 @@ export function signInRoutes({ signIns, logger }: ServiceParts): Route[] {
         const { code } = body as { code: string }
         try {
           const { token, caller, until } = signIns.redeem(code, sender.address)
-          // Ends the browser's earlier session, which would otherwise stay valid.
+          // The earlier session of the browser is ended, because it would otherwise stay valid.
           signIns.end(request)
           logger.info({ ...sender, caller: caller.name }, 'a browser was signed in by a link')
           return Response.json({ token, ...caller, expiresAt: new Date(until).toISOString() })

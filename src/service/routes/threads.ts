@@ -24,7 +24,7 @@ const events: RouteResponse = { description: 'Events', types: ['text/event-strea
 const nothing: RouteResponse = { description: 'No response is running' }
 const model = { name: 'model', description: 'The model. Default `toolloop`.' }
 
-/** The protocols of pages: the AI SDK's `useChat`, and AG-UI. Their runs are also available at `/v1/runs`. */
+/** The routes for pages, which use the AI SDK's `useChat` or AG-UI. Their runs are also available at `/v1/runs`. */
 export function threadRoutes(parts: ServiceParts): Route[] {
   const once = new StartOnce(parts.runs)
   return [
@@ -97,7 +97,7 @@ export function threadRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** Separates the threads of the two protocols. */
+/** Returns the name of a thread. It contains the protocol, so that threads of different protocols stay separate. */
 function threadOf(protocol: 'ui' | 'agui', id: string): string {
   return `${protocol}/${id}`
 }
@@ -106,12 +106,12 @@ function threadIn({ params }: Call, protocol: 'ui' | 'agui'): string {
   return threadOf(protocol, params.thread ?? '')
 }
 
-/** Returns the id of a run's message on the page. It is the same when the run resumes, and for a client that reconnects. */
+/** Returns the id of a run's message on the page. The id stays the same when the run resumes and when a client reconnects. */
 function messageOf(run: string): string {
   return `msg_${run}`
 }
 
-/** Throws an `HttpProblem` 400. */
+/** Reads a request of `useChat`. Throws an `HttpProblem` 400 if it is invalid. */
 function readChat({ body }: Call): ThreadRequest {
   const { id, messages, tools, acknowledgeHidden = false } = body as UIChat
   const read = blamingRequest(() => messagesFromUI(messages))
@@ -126,7 +126,7 @@ function readChat({ body }: Call): ThreadRequest {
   }
 }
 
-/** Throws an `HttpProblem` 400. */
+/** Reads a request of AG-UI. Throws an `HttpProblem` 400 if it is invalid. */
 function readAgUi({ body }: Call): ThreadRequest {
   const input = blamingRequest(() => inputFromAgUi(body))
   const { forwardedProps } = input

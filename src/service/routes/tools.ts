@@ -8,7 +8,7 @@ import type { ServiceParts } from '../service-parts.ts'
 import { adminToolListSchema, triedCallSchema, tryToolSchema } from './admin-schemas.ts'
 import { describeTools } from './health.ts'
 
-/** The routes that list tools for an admin, and try them. */
+/** The routes with which an admin lists and tries tools. */
 export function toolRoutes(parts: ServiceParts): Route[] {
   return [
     {

@@ -8,7 +8,7 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
 /**
- * Starts a run with this id. `request`: the digest of the request. For each key, at most one call is in progress. If the call rejects, the
+ * Starts a run with this id. `request` is the digest of the request. At most one call is in progress for each key. If the call rejects, its
  * error becomes the response.
  */
 export type Begin = (id: string, request: string | undefined) => Promise<ServiceRun>
@@ -34,8 +34,8 @@ export class StartOnce {
   }
 
   /**
-   * Returns the run that an earlier request with the same key has started. Undefined if the key is new or the request has no key. Rejects
-   * with an `HttpProblem`: 400 if the key is invalid, or 422 if another request has used the key.
+   * Returns the run that an earlier request with the same key has started. Returns undefined if the key is new, or if the request has no
+   * key. Rejects with an `HttpProblem`: 400 if the key is invalid, or 422 if another request has used the key.
    */
   async startedBy(call: Call): Promise<ServiceRun | undefined> {
     const id = idOf(call)
@@ -44,8 +44,8 @@ export class StartOnce {
   }
 
   /**
-   * Returns the run that this request has already started, or else starts a run with `begin`. `otherwise`: the id of the new run if the
-   * request has no key.
+   * Returns the run that this request has already started. If there is none, starts a run with `begin`. `otherwise` is the id of the new
+   * run if the request has no key.
    */
   async start(call: Call, otherwise: string, begin: Begin): Promise<ServiceRun> {
     const id = idOf(call)
@@ -81,7 +81,10 @@ export class StartOnce {
   }
 }
 
-/** Returns undefined if the request has no key. Throws an `HttpProblem` 400. */
+/**
+ * Returns the id of the run for the key of a request. Returns undefined if the request has no key. Throws an `HttpProblem` 400 if the key
+ * is invalid.
+ */
 function idOf({ request, caller, url }: Call): string | undefined {
   const key = request.headers.get('idempotency-key')
   if (key === null) return undefined

@@ -6,7 +6,7 @@ import type { ServiceRun } from '../runs/service-run.ts'
 
 interface Streamed {
   headers?: Readonly<Record<string, string>>
-  /** Called once, when the response is over. Not called if `streamRun` rejects. */
+  /** Called once, when the response has ended. Not called if `streamRun` rejects. */
   release(): void
 }
 
@@ -16,8 +16,8 @@ interface StreamParts {
 }
 
 /**
- * Returns the run as an event stream, followed until the reader leaves. `open`: creates the content once the run is followed. Rejects with
- * an `HttpProblem`.
+ * Returns an event stream that follows the run until the reader leaves. `open` creates the content of the stream once the run is followed.
+ * Rejects with an `HttpProblem`.
  */
 export async function streamRun(
   run: ServiceRun,

@@ -9,10 +9,10 @@ import type { Caller } from '../http/auth.ts'
 import type { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ServiceRun } from './service-run.ts'
 
-/** Maximum size of a value that is stored in full, in characters of JSON. */
+/** Maximum size of a value that is stored completely, in characters of JSON. */
 const longest = 65_536
 
-/** Decisions on a run. */
+/** Decisions on a run, and the data that is needed to carry them out. */
 export interface Decided {
   decisions: readonly Decision[]
   by: Caller
@@ -21,19 +21,19 @@ export interface Decided {
 }
 
 interface Told {
-  /** The name of the token. */
+  /** The name of the token that made the decision. */
   by: string
   redactor: EventRedactor
 }
 
-/** Adds the name of the token to decisions. */
+/** Adds the name of the caller's token to decisions. */
 export function signed(decisions: readonly Decision[], { name }: Caller): Decision[] {
   return decisions.map((decision) => ({ ...decision, by: name }))
 }
 
 /**
- * Describes each decision as redacted JSON: the decided item, the decision, who made it, and when. Includes items of sub-agents. `pending`:
- * the items as they were shown.
+ * Describes each decision as redacted JSON: the decided item, the decision, who made it, and when. Items of sub-agents are included.
+ * `pending` contains the items in the form in which they were shown.
  */
 export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
   const at = new Date().toISOString()
@@ -78,7 +78,7 @@ function verdictOf(decision: JsonObject, isEdited: boolean): string {
   return isEdited ? 'edited' : 'approved'
 }
 
-/** Shortens a long value to the beginning of its JSON. */
+/** Replaces a long value by the beginning of its JSON. */
 function shortened(value: Json | undefined): Json | undefined {
   const text = JSON.stringify(value)
   return text === undefined || text.length <= longest ? value : `${text.slice(0, longest)}…`

@@ -9,21 +9,22 @@ import type { ServiceRun } from './service-run.ts'
 import type { Outcome } from './stored-run.ts'
 
 /**
- * Executes runs, either with a journal that records their steps, or in this process alone. Results are stored in both cases.
+ * Executes runs. One implementation has a journal that records their steps; the other executes them in this process alone. Both store the
+ * results.
  *
  * Contract: unless documented otherwise, methods that return a promise may reject if the store fails, and are awaited.
  */
 export interface Execution {
-  /** The store of the recordings; undefined: in memory. */
+  /** The store of the recordings. Undefined if recordings are in memory. */
   readonly recordings: ShownRuns | undefined
   runnerOf(agent: Agent): AgentRunner
   /** Resumes a waiting run. */
   resume(run: ServiceRun, agent: Agent, options: ResumeOptions): Promise<RunStream>
   /** Returns the sink of an execution's events. */
   sinkOf(run: ServiceRun): EventSink
-  /** Stores messages for a run until the run reads them. Resolves to false if the run can't receive messages any more. */
+  /** Stores messages for a run until the run reads them. Resolves with false if the run can't receive messages any more. */
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean>
-  /** Ends an execution: settles the run, and stores the outcome. Rejects if that fails. */
+  /** Ends an execution: stores the outcome and settles the run. Rejects if storing fails. */
   end(run: ServiceRun, outcome: Outcome): Promise<void>
   /** Called if an execution could not be followed to its end. */
   breakOff(run: ServiceRun): Promise<void>

@@ -16,18 +16,18 @@ export interface RunObserver {
   ended(run: ServiceRun, result: RunResult, durationMs: number): void
 }
 
-/** Observes one run, before redaction. Contract: called synchronously; must not throw. */
+/** Receives the events of one run before they are redacted. Contract: called synchronously; must not throw. */
 export interface RunWatcher {
-  /** Whether the watcher can discard text of an interrupted response that it has already received. Default true. */
+  /** Whether the watcher can discard text that it has already received, if the response is cut off and starts again. Default true. */
   readonly takesBack?: boolean
   event(event: RunEvent): void
-  /** Called at the end. Undefined: the run could not be followed to its end, because of an internal error. */
+  /** Called when the run has ended. The result is undefined if the run could not be followed to its end, because of an internal error. */
   over(result: RunResult | undefined): void
 }
 
-/** Receives the events of a run, redacted. */
+/** Receives the redacted events of a run. */
 export interface EventSink {
-  /** Whether events are wanted from the start. Otherwise they may be kept until somebody looks at the run. */
+  /** Whether somebody looks at the run from its start. Otherwise, events may be held until somebody looks at the run. */
   readonly isSeen: boolean
   add(event: RunEvent): void
   /** Resolves when all events are stored. */
@@ -45,26 +45,26 @@ export function newFeed({
   )
 }
 
-/** How a run is followed. */
+/** Defines how a run is followed. */
 export interface Following {
   watcher?: RunWatcher | undefined
   sink: EventSink
-  /** Called when the execution is over, to release its place in the caller's limit of concurrent runs. */
+  /** Called when the execution has ended, to release its place among the caller's concurrent runs. */
   giveBack(): void
 }
 
 interface FollowerParts {
   host: AgentHost
   observer: RunObserver
-  /** Called with the outcome of the run; must not reject. */
+  /** Called with the outcome of the run. Must not reject. */
   ended(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** Called if nobody has looked at the run before its end; must not throw. */
+  /** Called if the run has ended before anybody looked at it. Must not throw. */
   endedUnseen(run: ServiceRun, result: RunResult): void
-  /** Called if the run could not be followed to its end; must not reject. */
+  /** Called if the run could not be followed to its end. Must not reject. */
   brokeOff(run: ServiceRun, error: unknown): Promise<void>
 }
 
-/** Follows runs from their first event to their result, and passes each event, redacted, to its sink. */
+/** Follows runs from their first event to their result. Each event is redacted and passed to its sink. */
 export class RunFollower {
   readonly #parts: FollowerParts
 
@@ -83,7 +83,7 @@ export class RunFollower {
     run.shownEvents = shown
     let stream: RunStream | undefined
     try {
-      // A run works synchronously until it first waits for its model.
+      // Yields first, because a run works synchronously until it first waits for its model.
       await yieldNow()
       const started = performance.now()
       stream = await begin()
@@ -107,7 +107,7 @@ export class RunFollower {
     }
   }
 
-  /** Never rejects: a run that has started ends with a result or breaks off. */
+  /** Passes on the events of a run until it has ended. Never rejects: the run ends with a result, or is marked as broken off. */
   async #end(run: ServiceRun, shown: ShownEvents, ending: Promise<RunResult>, following: Following, started: number): Promise<void> {
     const { observer, ended, endedUnseen, brokeOff } = this.#parts
     const { watcher, sink } = following
@@ -139,7 +139,7 @@ export class RunFollower {
   }
 }
 
-/** Passes an event to a sink, redacted. */
+/** Redacts an event and passes it to a sink. */
 export async function showEvent(run: ServiceRun, event: RunEvent, sink: EventSink): Promise<void> {
   for (const shown of await run.redactor.redact(event)) {
     await giveWay()
@@ -147,5 +147,5 @@ export async function showEvent(run: ServiceRun, event: RunEvent, sink: EventSin
   }
 }
 
-/** The events before which secrets were found and removed. */
+/** The events before which a run may have found secrets and removed them. `stream.hidden` contains these secrets. */
 const hiding: ReadonlySet<EventName> = new Set<EventName>(['TOOL_INPUT_DELTA', 'TOOL_CALL_START', 'TOOL_CALL_REJECTED', 'DECISION_NEEDED'])

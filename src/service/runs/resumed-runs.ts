@@ -20,7 +20,7 @@ interface ResumedRunsParts {
   logger: Logger
   stored(): RecordedRuns
   executionOf(head: RunHead): Execution
-  /** Resolves when the run has started again. */
+  /** Starts to follow a run. Resolves when the run has started again. */
   follow(run: ServiceRun, how: { giveBack(): void }, begin: (record: RecordOption) => RunStream | Promise<RunStream>): Promise<void>
 }
 
@@ -32,7 +32,7 @@ export class ResumedRuns {
     this.#parts = parts
   }
 
-  /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if it doesn't wait. */
+  /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if the run doesn't wait. */
   pauseOf(run: ServiceRun): Outcome {
     const isHere = this.#parts.running.has(run.id)
     if (run.outcome?.status !== 'waiting' || isHere) throw notWaiting(run, isHere ? 'running' : run.status)
@@ -40,8 +40,8 @@ export class ResumedRuns {
   }
 
   /**
-   * Carries out decisions on a waiting run. Resolves when the run has started again. Rejects with an `HttpProblem` if the decisions are not
-   * carried out, for example because the run was already decided.
+   * Carries out decisions on a waiting run. Resolves when the run has started again. Rejects with an `HttpProblem` if the decisions can't
+   * be carried out, for example because the run was already decided.
    */
   async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
     const { host, limiter, running } = this.#parts
@@ -50,10 +50,10 @@ export class ResumedRuns {
     const execution = this.#parts.executionOf(run.head)
     const stored = this.#parts.stored()
     const { shown, followed } = stored
-    // The run may have been resumed meanwhile, and may wait for something else.
+    // The run may have been resumed meanwhile, and may now wait for another decision.
     if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
     const { control, signal } = run
-    // Admitted before anything is stored: if the caller is refused, the run is unchanged, whatever happens to this process.
+    // The run is admitted before anything is stored. If the caller is refused, the run is therefore unchanged, even if this process dies.
     const giveBack = limiter.admitRun(run.head.caller.name)
     running.add(run)
     run.takeUp()
@@ -70,7 +70,7 @@ export class ResumedRuns {
       giveBack()
       const isElsewhere = error instanceof RunsElsewhere
       if (isElsewhere && error.isDecided) {
-        // A process that has resumed the run for another decision carries out this one too.
+        // Another process has resumed the run for another decision, and also carries out this decision.
         followed.follow(run)
         running.delete(run)
         return
@@ -93,7 +93,7 @@ export class ResumedRuns {
     const { control, signal } = run
     running.add(run)
     run.takeUp()
-    // The run was admitted when it started.
+    // The run is only counted, because it was admitted when it started.
     const giveBack = limiter.countRun(run.head.caller.name)
     try {
       await recorded.readEvents(run)
@@ -110,7 +110,7 @@ export class ResumedRuns {
     }
   }
 
-  /** Throws an `HttpProblem`. */
+  /** Returns the agent of a run. Throws an `HttpProblem` if the configuration no longer has it. */
   #agentOf({ id, head }: ServiceRun): Agent {
     const agent = this.#parts.host.agents.find(({ name }) => name === head.agent)
     if (agent !== undefined) return agent

@@ -13,8 +13,8 @@ export interface RunOrder extends RunHead {
 }
 
 /**
- * Returns an order with the final metadata of the run, merged from three sources. The tenant of the caller takes precedence over `own`, the
- * metadata that the program sets for all runs. Both take precedence over the request. Throws an `HttpProblem` 403 if the request
+ * Returns an order with the final metadata of the run, which is merged from three sources. The tenant of the caller takes precedence over
+ * `own`, the metadata that the program sets for all runs. Both take precedence over the request. Throws an `HttpProblem` 403 if the request
  * contradicts the tenant.
  */
 export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): RunOrder {
@@ -52,8 +52,8 @@ export function storedOrder({ id, caller, agent, kind, thread, clientTools, requ
 }
 
 /**
- * Returns the beginning of the last user message. The returned text is longer than the text that is shown, so that redaction sees secrets
- * as a whole. The input is not validated yet.
+ * Returns the beginning of the last user message. It is longer than the text that is shown, so that a secret is redacted as a whole. The
+ * input is not validated yet.
  */
 function beginningOf(input: RunInput): string {
   const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
@@ -61,14 +61,16 @@ function beginningOf(input: RunInput): string {
   const content: unknown = isJsonObject(last) ? last.content : ''
   const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
   const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
-  // A slice keeps the whole text in memory; a copy of the slice doesn't.
+  // The slice is copied, because a slice would keep the whole text in memory.
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
-/** Maximum number of calls in one message. The calls of a message are processed in one turn of the event loop. */
+/**
+ * Maximum number of calls in one message. The limit is needed because all calls of a message are processed in one turn of the event loop.
+ */
 export const mostCalls = 4_000
 
-/** Converts messages so that the run can use them as they are. Throws `invalid_message`. */
+/** Converts messages to the form that a run needs. Throws `invalid_message`. */
 function readMessages(messages: readonly MessageInput[], name: string): ChatMessage[] {
   return messages.map((given, at) => {
     const message = toChatMessage(given, `${name}[${at}]`)

@@ -13,7 +13,7 @@ import type { ServiceRun } from './service-run.ts'
 
 type Shown = Pick<ShownRuns, 'keepRecording' | 'recording' | 'writesInOrder'>
 
-/** The option that records an execution; empty if it is not recorded. */
+/** The option that records an execution. Empty if the execution is not recorded. */
 export interface RecordOption {
   recorder?: RunRecorder
 }
@@ -28,18 +28,18 @@ export class RunRecordings {
   readonly #secrets: readonly string[]
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** Ordered by the start of each run's latest execution. */
+  /** The recorders, in the order in which the latest executions of their runs started. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
-  /** `secrets`: secrets from the environment, which are always redacted. */
+  /** `secrets` contains the secrets of the environment, which are always redacted. */
   constructor(secrets: readonly string[], bounds: () => RecordingBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
     this.#secrets = secrets
   }
 
-  /** Returns the option for an execution that is about to start. `shown`: the store beside the run's journal, if it has one. */
+  /** Returns the option for an execution that is about to start. `shown` is the store beside the run's journal, if the run has one. */
   async optionFor(run: ServiceRun, shown: Shown | undefined): Promise<RecordOption> {
     const { recordingCharacters, recordsInMemory } = this.#bounds()
     if (recordingCharacters === 0 || (shown === undefined && !recordsInMemory)) return {}
@@ -52,7 +52,10 @@ export class RunRecordings {
     return { recorder }
   }
 
-  /** Returns the file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 if there is none, 409 while the run continues. */
+  /**
+   * Returns the file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 if there is no recording, 409 while the run is
+   * running.
+   */
   async fileOf(run: ServiceRun, shown: Shown | undefined): Promise<string[]> {
     if (run.status === 'running') throw new HttpProblem(409, 'still_running', `Run ${run.id} is still running`)
     const { secrets } = run.redactor
@@ -64,7 +67,7 @@ export class RunRecordings {
     return recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets]))
   }
 
-  /** Deletes recordings in memory whose runs are no longer stored. `known`: returns which of these runs are stored. */
+  /** Deletes the recordings in memory whose runs are no longer stored. `known` returns which runs are stored. */
   async forgetUnknown(known: (runIds: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
     const ids = [...this.#recorders.keys()]
     const kept = ids.length === 0 ? undefined : await known(ids)
@@ -110,7 +113,7 @@ export class RunRecordings {
   }
 
   #grown(runId: string, recorder: BoundedRecorder, by: number): void {
-    // A recorder that was deleted may still be working.
+    // The check is needed because a recorder that was deleted may still be working.
     if (this.#recorders.get(runId) === recorder) this.#grow(by)
   }
 

@@ -38,12 +38,12 @@ interface RunStoreParts {
   logger: Logger
 }
 
-/** Available after `open`. */
+/** The parts that are available after `open`. */
 interface Opened {
   stored: Recorded
-  /** The executions by the kind of run. */
+  /** The execution for each kind of run. */
   executions: Readonly<Record<RunHead['kind'], Execution>>
-  /** Whether runs end with this process. */
+  /** Whether runs are lost when this process ends. */
   inMemory: boolean
 }
 
@@ -54,7 +54,7 @@ export class RunStore {
   bounds: RunBounds
   readonly #parts: RunStoreParts
   readonly #follower: RunFollower
-  /** The runs this process executes. */
+  /** The runs that this process executes. */
   readonly #running = new RunningRuns()
   readonly #unseen: UnseenRuns
   readonly #resumed: ResumedRuns
@@ -91,7 +91,7 @@ export class RunStore {
     })
   }
 
-  /** Opens the store, and resumes the runs that no process executes. Rejects with `invalid_option`. */
+  /** Opens the store, and resumes runs that no process executes. Rejects with `invalid_option`. */
   async open(place: RunPlace): Promise<void> {
     const { host, logger } = this.#parts
     const { feed } = this
@@ -129,17 +129,17 @@ export class RunStore {
     return this.#opened.stored.runs
   }
 
-  /** The number of a tenant's runs this process executes. Default: all tenants. */
+  /** Returns the number of a tenant's runs that this process executes. Without a tenant, counts all runs. */
   running(tenant?: Tenant): number {
     return this.#running.count(tagsOf(tenant))
   }
 
-  /** The number of a tenant's runs that wait for a decision. Default: all tenants. */
+  /** Returns the number of a tenant's runs that wait for a decision. Without a tenant, counts all runs. */
   async waiting(tenant?: Tenant): Promise<number> {
     return (await this.#stored.shown.waiting({ tags: tagsOf(tenant) })).runs
   }
 
-  /** Whether a new run could be stored. */
+  /** Whether the store is writable, so that a new run could be stored. */
   canStore = (): Promise<boolean> => this.#opened.stored.writeCheck.canWrite()
 
   /** Starts a run. Resolves when the run has emitted its first event. If it rejects with an `HttpProblem`, no run was started. */
@@ -158,7 +158,7 @@ export class RunStore {
       await this.#follow(run, { watcher, giveBack }, async (record) => {
         const options = readOptions(order.options)
         const input = readInput(order.input)
-        // Pins the model, so that changes of the configuration don't affect this run.
+        // The model is fixed here, so that changes of the configuration don't affect this run.
         control.useModel(agent.model.current)
         const onCut = watcher?.takesBack === false ? { onCut: 'end' as const } : {}
         return execution.runnerOf(agent).stream(input, { ...options, ...onCut, tools, runId: run.id, control, signal, ...record })
@@ -166,7 +166,8 @@ export class RunStore {
     } catch (error) {
       giveBack()
       this.#running.delete(run)
-      // A client may have found the run by its thread, and will retry after this error, though the run may have been stored.
+      // The run is settled, because a client may have found it by its thread. The client will retry after this error, although the run may
+      // have been stored.
       run.settle(abortedWith('it could not be started'))
       execution.discard(run)
       throw notStored('The run', error)
@@ -179,7 +180,7 @@ export class RunStore {
     return new ServiceRun(stored, tools, { events, characters }, this.#parts.host)
   }
 
-  /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if it doesn't wait. */
+  /** Returns the outcome of a waiting run. Throws an `HttpProblem` 409 if the run doesn't wait. */
   pauseOf(run: ServiceRun): Outcome {
     return this.#resumed.pauseOf(run)
   }
@@ -189,11 +190,11 @@ export class RunStore {
     return this.#resumed.resume(run, outcome, decided)
   }
 
-  /** Returns a run the caller may see. Rejects with an `HttpProblem`: 404, or 503 if the run can't be read. */
+  /** Returns a run that the caller may see. Rejects with an `HttpProblem`: 404, or 503 if the run can't be read. */
   async get(id: string, caller: Caller): Promise<ServiceRun> {
     if (this.#unseen.has(id)) await this.#unseen.store()
     const found = this.#running.get(id) ?? (await this.#stored.find(id))
-    // The run may have started here meanwhile.
+    // The run may have been started in this process meanwhile.
     const run = this.#running.get(id) ?? found
     if (run === undefined || !sees(caller, run.head))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
@@ -208,13 +209,14 @@ export class RunStore {
       .filter(({ head }) => head.thread === thread && head.caller.name === caller.name && sees(caller, head))
       .sort((a, b) => a.number - b.number)
       .at(-1)
-    // The store defines the order, because the clocks of several machines differ. A run that isn't stored yet is the newest.
+    // The store determines which run is the newest, because the clocks of several machines differ. A run that isn't stored yet is the
+    // newest.
     if (here !== undefined && !(await this.#stored.isShown(here))) return here
     const latest = await this.#stored.latestOf(thread, caller)
     return latest === undefined ? here : (this.#running.get(latest.id) ?? latest)
   }
 
-  /** Loads the events of a run and follows it, in whichever process it is executed, until the returned function is called. */
+  /** Loads the events of a run and follows it until the returned function is called. Any process may execute the run. */
   watch(run: ServiceRun): Promise<() => void> {
     return this.#stored.watch(run)
   }
@@ -224,20 +226,23 @@ export class RunStore {
     return this.#parts.recordings.fileOf(run, this.#executionOf(run.head).recordings)
   }
 
-  /** Resolves when all events and outcomes so far are in the logs and the store, including those of runs that nobody has looked at. */
+  /**
+   * Makes all runs visible. Resolves when all events and outcomes so far are in the logs and the store, including those of runs that nobody
+   * has looked at.
+   */
   async showAll(): Promise<void> {
     await this.#unseen.store()
     await reveal(this.#running.all())
   }
 
-  /** Lists the runs the caller may see, newest first. Rejects with an `HttpProblem`. */
+  /** Lists the runs that the caller may see, newest first. Rejects with an `HttpProblem`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
     await this.showAll()
     await this.#opened.stored.caretaker.forgetOld()
     return listRuns(query, this.#listSources(caller))
   }
 
-  /** Lists the sessions of the runs the caller may see. Rejects with an `HttpProblem`. */
+  /** Lists the sessions of the runs that the caller may see. Rejects with an `HttpProblem`. */
   async sessions(caller: Caller, query: ListQuery): Promise<ShownSession[]> {
     await this.#opened.stored.caretaker.forgetOld()
     return listSessions(query, this.#listSources(caller))
@@ -252,7 +257,7 @@ export class RunStore {
     return { caller, unstored, stored: this.#stored, modelNamed }
   }
 
-  /** Cancels a run. Resolves when it has ended. */
+  /** Cancels a run. Resolves when the run has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
     await this.#stored.cancel(run, reason)
     this.#opened.stored.caretaker.start()
@@ -263,12 +268,12 @@ export class RunStore {
     return sayToRun(run, input, this.#executionOf(run.head))
   }
 
-  /** Resolves when no run is running here, or when `signal` aborts. */
+  /** Resolves when no run is running in this process, or when `signal` aborts. */
   settled(signal: AbortSignal): Promise<void> {
     return this.#running.settled(signal)
   }
 
-  /** Aborts all runs that can't outlive this process. Resolves when their outcomes are stored, or when `signal` aborts. */
+  /** Aborts all runs that end with this process. Resolves when their outcomes are stored, or when `signal` aborts. */
   async abortAll(reason: string, signal: AbortSignal): Promise<void> {
     const endsHere = (run: ServiceRun) => this.#executionOf(run.head) !== this.#stored
     for (const run of this.#running.all()) if (endsHere(run)) run.abort(reason)
@@ -285,7 +290,7 @@ export class RunStore {
     await this.#open.stored.close()
   }
 
-  /** Returns which of these runs are stored. */
+  /** Returns which of the runs are stored. */
   async #known(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const here = ids.filter((id) => this.#running.has(id) || this.#unseen.has(id))
     const stored = await this.#stored.shown.progress(ids)
@@ -340,7 +345,7 @@ export class RunStore {
   }
 }
 
-/** Shows the events of runs. A failure is reported where the run is followed. */
+/** Shows the events of runs. An error is ignored here, because the code that follows the run reports it. */
 async function reveal(runs: readonly ServiceRun[]): Promise<void> {
   await Promise.allSettled(runs.map((run) => run.shownEvents?.reveal()))
 }

@@ -1,7 +1,7 @@
 import { hasTags } from '../tenants/tenant.ts'
 import type { ServiceRun } from './service-run.ts'
 
-/** The runs this process executes. */
+/** The runs that this process executes. */
 export class RunningRuns {
   readonly #runs = new Map<string, ServiceRun>()
   #onEnd: (() => void)[] = []
@@ -33,8 +33,8 @@ export class RunningRuns {
   }
 
   /**
-   * Resolves when all runs have ended and are stored, or when `signal` aborts. `which`: waits only for runs for which this function returns
-   * true.
+   * Resolves when all runs have ended and are stored, or when `signal` aborts. With `which`, waits only for the runs for which this
+   * function returns true.
    */
   async settled(signal: AbortSignal, which: (run: ServiceRun) => boolean = () => true): Promise<void> {
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()

@@ -10,7 +10,7 @@ import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ShownEvents } from './shown-events.ts'
 import { type Outcome, type OutcomeSummary, type RunHead, type RunSnapshot, wordsOf, workedFor } from './stored-run.ts'
 
-/** A run as it is listed. */
+/** A run in the form of a list entry. */
 export interface RunObject extends OutcomeSummary {
   id: string
   object: 'run'
@@ -29,13 +29,13 @@ export interface RunObject extends OutcomeSummary {
   events: { first: number; last: number }
 }
 
-/** Maximum number of tool names in a summary. Needed because a model may invent names. */
+/** Maximum number of tool names in a summary. The limit is needed because a model may invent names. */
 const mostTools = 50
 
-/** Settings for the redaction of a run's events, in addition to the run's tools. */
+/** Settings for the redaction of a run's events. They apply in addition to the settings of the run's tools. */
 export interface Hiding {
   secrets?: readonly string[]
-  /** Default: the service's limit. */
+  /** The limit on the number of values in a call's arguments. Default: the service's limit. */
   maxArgumentValues?: number
 }
 
@@ -45,27 +45,27 @@ let runs = 0
 export class ServiceRun {
   #head: RunHead
   readonly log: EventLog
-  /** The events of the current execution, on their way to the log. */
+  /** Buffers the events of the current execution until they are shown. */
   shownEvents: ShownEvents | undefined
   /** The tools whose secret arguments are hidden. */
   tools: readonly AnyTool[]
   readonly #hiding: { known: Iterable<string>; maxArgumentValues: number | undefined; secrets: readonly string[]; hidesAll: boolean }
   #redactor: EventRedactor | undefined
   readonly control: RunControl = new RunControl()
-  /** The order in which this process has seen runs. */
+  /** A number that increases with each run that this process creates or reads. */
   readonly number: number = ++runs
-  /** ISO 8601. */
+  /** The time at which the run was created, in ISO 8601. */
   readonly createdAt: string
   /** The beginning of the user's message. */
   readonly said: string
-  /** The latest summary as JSON. */
+  /** The latest summary, as JSON. */
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
-  /** Who decided what, each as redacted JSON. */
+  /** The decisions on the run, each as redacted JSON that says who made it. */
   decisions: readonly string[]
-  /** The number of the newest stored event; undefined: the run is not stored. */
+  /** The number of the newest stored event. Undefined if the run is not stored. */
   storedEvents: number | undefined
   #knownSecrets = 0
-  /** Records the run beside its journal while this process executes it. */
+  /** Records the run beside its journal. Set while this process executes the run. */
   recording: StoredRecording | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
@@ -75,7 +75,7 @@ export class ServiceRun {
   #usedBefore: Usage | undefined
   #waitedMs: number
 
-  /** Restores a stored run, in this or another process. */
+  /** Creates a run, or restores a stored run in any process. */
   constructor(
     stored: RunSnapshot,
     tools: readonly AnyTool[],
@@ -99,7 +99,7 @@ export class ServiceRun {
     return this.#head.id
   }
 
-  /** Created on first use, because most chats need no redaction: only the client reads the reply. */
+  /** Created on first use, because most chats need no redaction: only the client reads their replies. */
   get redactor(): EventRedactor {
     this.#redactor ??= this.#newRedactor()
     return this.#redactor
@@ -118,12 +118,12 @@ export class ServiceRun {
     return this.#head
   }
 
-  /** The current or latest execution, if it is recorded. */
+  /** The id of the current or latest execution, if the execution is recorded. */
   get attempt(): string | undefined {
     return this.#attempt
   }
 
-  /** The usage before the last pause, if the run was resumed. */
+  /** The usage before the last pause. Undefined unless the run was resumed. */
   get usedBefore(): Usage | undefined {
     return this.#usedBefore
   }
@@ -141,22 +141,22 @@ export class ServiceRun {
     return this.#abort.signal
   }
 
-  /** Undefined while the run is running. */
+  /** The announced outcome. Undefined while the run is running. */
   get outcome(): Outcome | undefined {
     return this.#outcome
   }
 
-  /** The outcome, even if it has not been announced. */
+  /** The outcome, even if it has not been announced yet. */
   get coming(): Outcome | undefined {
     return this.#outcome ?? this.#coming
   }
 
-  /** Resolves when the run waits or has ended. */
+  /** Resolves when the run has paused or ended. */
   get ended(): Promise<void> {
     return this.#ending.promise
   }
 
-  /** Secrets that were found in this run, excluding the secrets that are known for all runs. */
+  /** The secrets that were found in this run, without the secrets that are known for all runs. */
   get ownSecrets(): string[] {
     const all = [...this.redactor.secrets]
     return all.slice(this.#knownSecrets)
@@ -166,7 +166,7 @@ export class ServiceRun {
     this.#abort.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** Marks the run as running again. Messages to it are still delivered. */
+  /** Marks the run as running again. Messages to the run are still delivered. */
   takeUp(): void {
     this.#coming = undefined
     if (this.#outcome === undefined) return
@@ -176,19 +176,19 @@ export class ServiceRun {
     this.#ending = Promise.withResolvers()
   }
 
-  /** Starts an execution with this name. */
+  /** Starts an execution, which is identified by `attempt`. */
   beginAttempt(attempt: string): void {
     this.#attempt = attempt
   }
 
-  /** Ends the tracking in this process, because the run continues elsewhere or later. */
+  /** Stops tracking the run in this process, because the run continues in another process, or later. */
   leave(): void {
     this.#ending.resolve()
     this.#releaseRecording()
     this.log.wake()
   }
 
-  /** Sets the outcome, which is announced once it is stored. */
+  /** Sets the outcome of the run. The outcome is announced once it is stored. */
   comeTo(outcome: Outcome): void {
     this.#coming = outcome
   }
@@ -203,7 +203,7 @@ export class ServiceRun {
     this.log.wake()
   }
 
-  /** The data that is needed to show the run later. Smaller than the run. */
+  /** Returns the data that is needed to show the run later. It is smaller than the run itself. */
   toStored(): RunSnapshot {
     const { createdAt, said } = this
     const secrets = this.#redactor === undefined ? [] : this.ownSecrets
@@ -219,8 +219,8 @@ export class ServiceRun {
   }
 
   /**
-   * Drops the client's tools, which may be large. Called when no more calls of these tools can arrive. Client tools have no secret
-   * arguments.
+   * Drops the client's tools, which may be large. Called when no more calls of these tools can arrive. Redaction doesn't need them, because
+   * client tools have no secret arguments.
    */
   forgetClientTools(): void {
     if (this.#head.clientTools.length === 0) return
@@ -237,7 +237,7 @@ export class ServiceRun {
   /** Converts a result to an outcome. */
   async outcomeOf(result: RunResult): Promise<Outcome> {
     const { state, ...told } = result
-    // The client of a chat has the conversation and the answer, so only the summary and the events are stored.
+    // Only the summary and the events of a chat are stored, because its client has the conversation and the answer.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused'
     const shown = isRun ? await this.redactor.redactResult(told) : undefined
@@ -255,7 +255,7 @@ export class ServiceRun {
     }
   }
 
-  /** Redacts a summary of `endOf`. */
+  /** Redacts a summary that `endOf` has returned. */
   redactSummary({ output, tools, error, ...others }: OutcomeSummary): OutcomeSummary {
     const redacted = (text: string) => this.redactor.redactText(text)
     return {
@@ -271,7 +271,7 @@ export class ServiceRun {
     return wordsOf(this.id, this.head, summary)
   }
 
-  /** The title in lists. */
+  /** The title of the run in lists. */
   get title(): string {
     return this.redactor.redactText(this.said).slice(0, 200)
   }
@@ -301,13 +301,13 @@ export class ServiceRun {
     }
   }
 
-  /** The summary with the whole result, as JSON parts. All readers share them, because they may be large. */
+  /** Returns the summary with the whole result, as parts of a JSON text. All readers share the parts, because they may be large. */
   toParts(): string[] {
     const result = this.#outcome === undefined || this.#outcome.result === '' ? 'null' : this.#outcome.result
     return [`${this.summaryJson.slice(0, -1)},"decisions":[${this.decisions.join()}],"result":`, result, '}']
   }
 
-  /** The summary as JSON. */
+  /** The summary of the run, as JSON. */
   get summaryJson(): string {
     const outcome = this.#outcome
     if (outcome === undefined) return JSON.stringify(this.summary())
@@ -318,7 +318,7 @@ export class ServiceRun {
   }
 }
 
-/** Returns the outcome of a run, not redacted yet and without its result. */
+/** Returns the outcome of a run without its result. It is not redacted yet. */
 export function endOf({ stopReason, text, usage, iterations, steps, toolCalls, error }: RunResult): Outcome {
   const last = steps.at(-1)
   return {

@@ -2,15 +2,15 @@ import type { RunEvent } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { Backlog, isDelta, pieceOf } from '../../ui/web/deltas.ts'
 
-/** The size up to which the events of a run are kept unchanged, in characters. */
+/** Maximum size of the events of a run that are kept unchanged, in characters. */
 const mostKept = 262_144
-/** The memory an event takes besides its texts, and a value inside it, in characters. */
+/** The memory that an event takes in addition to its texts, and the memory of each value in it, in characters. */
 const perEvent = 200
 const perValue = 8
 
 /**
- * Buffers the events of a run until somebody looks at the run. Buffered events are kept unchanged. If nobody ever looks, they are never
- * redacted or written.
+ * Buffers the events of a run until somebody looks at the run. Buffered events are neither redacted nor written; if nobody ever looks at
+ * the run, this work is saved.
  */
 export class ShownEvents {
   readonly #show: (event: RunEvent) => Promise<void>
@@ -23,18 +23,18 @@ export class ShownEvents {
   readonly #waiting: RunEvent[] = []
   #shown = Promise.resolve()
 
-  /** `show`: called for one event at a time. `isSeen`: whether somebody looks at the run from its start. */
+  /** `show` is called for one event at a time. `isSeen` says whether somebody looks at the run from its start. */
   constructor(show: (event: RunEvent) => Promise<void>, isSeen: boolean) {
     this.#show = show
     this.#kept = isSeen ? undefined : new Backlog()
   }
 
-  /** Whether nobody has looked at the run yet, and its events are small enough to be kept. */
+  /** Whether nobody has looked at the run yet, and its events are small enough to stay in the buffer. */
   get isUnseen(): boolean {
     return this.#kept !== undefined
   }
 
-  /** The size of what is kept, in characters. */
+  /** The size of the buffered events, in characters. */
   get characters(): number {
     return this.#characters
   }
@@ -54,12 +54,12 @@ export class ShownEvents {
     this.reveal().catch(() => {})
   }
 
-  /** Returns the events that nobody has seen, and forgets them. Adjacent pieces of a text are one. */
+  /** Returns the events that nobody has seen, and removes them from the buffer. Adjacent pieces of a text are joined. */
   drain(): RunEvent[] {
     return this.#kept?.drain() ?? []
   }
 
-  /** Shows all events so far. Those that follow are shown at once. Rejects if an event can't be shown. */
+  /** Shows all buffered events. Events that follow are shown at once. Rejects if an event can't be shown. */
   reveal(): Promise<void> {
     this.#waiting.push(...this.drain())
     this.#kept = undefined
@@ -72,8 +72,8 @@ export class ShownEvents {
 }
 
 /**
- * Returns the approximate size of an event: all texts at any depth, up to the limit. `value` is not counted, because it is as large as
- * `result` or is dropped.
+ * Returns the approximate size of an event, which includes all texts at any depth. Stops counting at the limit. `value` is not counted,
+ * because it is as large as `result` or is dropped.
  */
 function sizeOf({ meta: _, ...event }: RunEvent): number {
   let size = perEvent

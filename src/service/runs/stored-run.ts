@@ -4,19 +4,19 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
 
-/** The stored part of a run's order: its owner, agent and origin. */
+/** The part of a run's order that is stored: the owner, the agent and the origin of the run. */
 export interface RunHead {
   id: string
   caller: Caller
-  /** The agent's name, which clients send as `model`. */
+  /** The name of the agent, which clients send as `model`. */
   agent: string
-  /** The API through which it was started. */
+  /** The API through which the run was started. */
   kind: 'run' | 'chat'
   /** The chat or thread of the run, if it has one. */
   thread?: string
-  /** Tags of its metadata, made by `tagsOf`. */
+  /** The tags of the run's metadata, as `tagsOf` returns them. */
   tags?: readonly string[]
-  /** Tools that the client runs. */
+  /** The tools that the client runs. */
   clientTools: readonly AnyTool[]
   /** The digest of the request that started the run, if the request had an `Idempotency-Key`. */
   request?: string
@@ -25,15 +25,15 @@ export interface RunHead {
 /** The outcome of a run that has ended, or that waits for a decision. */
 export interface Outcome {
   status: Exclude<RunStatus, 'running'>
-  /** ISO 8601. */
+  /** The time at which the run ended or paused, in ISO 8601. */
   finishedAt: string
   /** How long the run has waited, according to the store. */
   waitedMs?: number
   /** The summary, without secrets. */
   summary: OutcomeSummary
   /**
-   * The complete result as redacted JSON. Stored as text because the size of a text is known and a text keeps no other objects in memory.
-   * `''` if nobody will request the result.
+   * The complete result, as redacted JSON. It is stored as text, because the size of a text is known, and because a text keeps no other
+   * objects in memory. `''` if nobody will request the result.
    */
   result: string
   /** The state from which a paused run resumes, as JSON. Never sent to clients. */
@@ -49,39 +49,39 @@ export interface OutcomeSummary {
   output?: string
   usage?: Usage
   iterations?: number
-  /** The number of calls, including those of sub-agents. */
+  /** The number of calls. Calls of sub-agents are included. */
   toolCalls?: number
-  /** The names of the tools that the run itself called, without duplicates. */
+  /** The names of the tools that the run itself called. Each name is listed once. */
   tools?: string[]
   error?: { code: string; message: string }
-  /** Its pending items. A decision refers to an item by its `toolCallId` and `fingerprint`. */
+  /** The pending items of the run. A decision refers to an item by its `toolCallId` and `fingerprint`. */
   pending: unknown[]
 }
 
-/** A stored run: enough to show it, and to resume it in another process. Contains secrets. */
+/** A stored run. It has all data to show the run, and to resume it in another process. It contains secrets. */
 export interface RunSnapshot {
   head: RunHead
   createdAt: string
   /** The beginning of the user's message. */
   said: string
-  /** The ids of the oldest and of the latest stored event. The next process continues from there. */
+  /** The ids of the oldest and the latest stored event. The next process continues counting from there. */
   firstEventId: number
   lastEventId: number
-  /** The known values to redact. */
+  /** The values that are known to be secret and must be redacted. */
   secrets: readonly string[]
-  /** Whether there were too many secrets, so that none of the run's text is shown. */
+  /** Whether the whole text of the run is hidden, because there were too many secrets. */
   hidesAll: boolean
-  /** Who decided what, each as redacted JSON. */
+  /** The decisions on the run, each as redacted JSON that says who made it. */
   decisions?: readonly string[]
   /** Total time that the run has waited for decisions, in milliseconds. A wait in progress is not included. Default 0. */
   waitedMs?: number
-  /** The execution that stored it last. */
+  /** The id of the execution that stored the run last. */
   attempt?: string
-  /** The outcome. Undefined: it was running. */
+  /** The outcome. Undefined if the run was still running. */
   outcome?: Outcome
 }
 
-/** Returns the outcome of an aborted run. `known`: the summary and result so far, if any. */
+/** Returns the outcome of an aborted run. `known` has the summary and the result so far, if there are any. */
 export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
   const { summary, result = '' } = known
   return {
@@ -98,10 +98,13 @@ export function workedFor({ createdAt, finishedAt, waitedMs }: { createdAt: numb
   return Math.max(0, finishedAt - createdAt - waitedMs)
 }
 
-/** The searchable part of an answer, in characters. */
+/** Maximum length of the part of an answer that can be searched, in characters. */
 const mostOfAnswer = 2_000
 
-/** Returns the searchable words of a run besides its title, one a line, in lower case: `tool:search` finds runs that called that tool. */
+/**
+ * Returns the searchable words of a run without its title. They are in lower case, one in each line: `tool:search` finds runs that called
+ * this tool.
+ */
 export function wordsOf(id: string, { caller, agent }: Pick<RunHead, 'caller' | 'agent'>, summary?: OutcomeSummary): string {
   const { tools = [], output = '', error, answeredBy } = summary ?? {}
   const models = answeredBy === undefined ? [agent] : [agent, answeredBy]

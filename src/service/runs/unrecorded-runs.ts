@@ -21,13 +21,13 @@ interface UnrecordedRunsParts {
   shown: ShownRuns
   bounds(): RunBounds
   feed: ByTenant<EventLog>
-  /** Whether a run that nobody has looked at may be lost with this process. */
+  /** Whether the store is in memory. A run that nobody has looked at may then be lost with this process. */
   inMemory: boolean
 }
 
 /**
  * Executes runs without a journal: chats, which end when their client disconnects, and all runs if the store is in memory. A run is stored
- * when it waits or has ended.
+ * when it has paused or ended.
  */
 export class UnrecordedRuns implements Execution {
   readonly recordings = undefined
@@ -44,7 +44,7 @@ export class UnrecordedRuns implements Execution {
   async resume(run: ServiceRun, { runner }: Agent, options: ResumeOptions): Promise<RunStream> {
     const { shown } = this.#parts
     const [state, said] = await Promise.all([shown.state(run.id), shown.messages(run.id, 0)])
-    // The run was already decided or given up.
+    // An empty state means that the run was already decided or given up.
     if (state === '') throw unknownRun(run.id)
     run.control.send(said.map((message): ChatMessage => JSON.parse(message)))
     return runner.resumeStream(JSON.parse(state), options)
@@ -57,11 +57,12 @@ export class UnrecordedRuns implements Execution {
     let begun: Promise<unknown> | undefined
     const begin = async () => {
       run.storedEvents ??= 0
-      // If this fails, the write at the next pause or end reports it.
+      // An error is ignored, because the write at the next pause or at the end reports it.
       await shown.begin(rowOf(run), { attempt: run.id }).catch(() => {})
     }
     const add = (event: RunEvent) => {
-      // The store must know that a waiting run has resumed, and which run of a thread is the newest.
+      // The run is stored at its start in two cases: the store must know that a waiting run has resumed, and which run of a thread is the
+      // newest.
       if (run.storedEvents !== undefined || run.head.thread !== undefined) begun ??= begin()
       const data = isDelta(event) ? undefined : JSON.stringify(event)
       for (const one of [run.log, ...feed.with(run.head)]) one.append(event, data)
@@ -79,7 +80,7 @@ export class UnrecordedRuns implements Execution {
   }
 
   async end(run: ServiceRun, outcome: Outcome): Promise<void> {
-    // The end of a run is announced before it is stored. A pause is announced only once the run can be decided.
+    // The end of a run is announced before it is stored. A pause is announced only when the run can be decided.
     if (outcome.status === 'ended') {
       run.settle(outcome)
       await yieldNow()

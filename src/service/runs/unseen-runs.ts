@@ -5,7 +5,7 @@ import type { RunBounds } from '../run-bounds.ts'
 import type { ServiceRun } from './service-run.ts'
 import type { Outcome, RunSnapshot } from './stored-run.ts'
 
-/** A run that has ended, with its secrets. */
+/** An ended run, with its secrets. */
 export interface UnseenRun {
   stored: RunSnapshot
   tools: readonly AnyTool[]
@@ -21,8 +21,8 @@ interface Kept extends UnseenRun {
 type Bounds = Pick<RunBounds, 'count' | 'ageMs' | 'characters'>
 
 /**
- * Runs that ended before anybody looked at them. They are stored when somebody first asks for runs. Runs that exceed the limits for stored
- * runs are dropped.
+ * Runs that ended before anybody looked at them. They are stored when somebody requests runs for the first time. Runs that exceed the
+ * limits on stored runs are dropped.
  */
 export class UnseenRuns {
   readonly #bounds: () => Bounds
@@ -33,7 +33,7 @@ export class UnseenRuns {
   #characters = 0
   #storing: Promise<void> | undefined
 
-  /** `store`: must not reject. */
+  /** `store` stores a run. It must not reject. */
   constructor(bounds: () => Bounds, store: (run: UnseenRun) => Promise<void>) {
     this.#bounds = bounds
     this.#store = store
@@ -81,7 +81,7 @@ export class UnseenRuns {
     }
   }
 
-  /** Resolves when all of them are stored. */
+  /** Stores all runs. Resolves when they are stored. */
   async store(): Promise<void> {
     while (this.#runs.size > 0) {
       this.#storing ??= this.#storeAll().finally(() => {

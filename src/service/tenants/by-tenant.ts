@@ -2,12 +2,12 @@ import { tagsOf } from '../../agent/journal/store.ts'
 import type { Tenant } from '../http/auth.ts'
 import { hasTags, keyOfTenant, type Owned } from './tenant.ts'
 
-/** The limit of tenants in memory. Above it, the least recently used one is dropped. */
+/** Maximum number of tenants in memory. If there are more, the least recently used tenant is dropped. */
 const mostTenants = 100
 
 /**
- * Keeps one part for all runs, and one for each tenant, whose numbers reveal nothing about other tenants. A tenant's part is created on
- * first use.
+ * Holds a `Part` for all runs, and a `Part` for each tenant. The numbers in a tenant's part reveal nothing about other tenants. A tenant's
+ * part is created on first use.
  */
 export class ByTenant<Part> {
   readonly whole: Part
@@ -15,7 +15,7 @@ export class ByTenant<Part> {
   readonly #make: (tenant: Tenant | undefined) => Part
   readonly #isUsed: (part: Part) => boolean
 
-  /** `isUsed`: whether a part must not be dropped. */
+  /** `isUsed` says whether a part is in use and must not be dropped. */
   constructor(make: (tenant: Tenant | undefined) => Part, isUsed: (part: Part) => boolean = () => false) {
     this.#make = make
     this.#isUsed = isUsed
@@ -26,14 +26,14 @@ export class ByTenant<Part> {
     if (tenant === undefined) return this.whole
     const key = keyOfTenant(tenant)
     const found = this.#parts.get(key) ?? { tags: tagsOf(tenant), part: this.#make(tenant) }
-    // Moves the part to the end of the map, which is ordered by last use.
+    // The part is moved to the end of the map, because the map is ordered by last use.
     this.#parts.delete(key)
     this.#parts.set(key, found)
     if (this.#parts.size > mostTenants) this.#dropUnused(key)
     return found.part
   }
 
-  /** Returns the parts that a run belongs to: the common part, and the parts of its tenants. */
+  /** Returns the parts to which a run belongs: the common part, and the parts of its tenants. */
   with(run: Pick<Owned, 'tags'>): Part[] {
     const parts = [this.whole]
     for (const { tags, part } of this.#parts.values()) if (hasTags(run, tags)) parts.push(part)

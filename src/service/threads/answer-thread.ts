@@ -18,42 +18,42 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import type { Outcome } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
-/** Decisions, and the outcome they were checked against. */
+/** Decisions, and the outcome against which they were checked. */
 interface Decided {
   outcome: Outcome
   decisions: Decision[]
 }
 
-/** The request of a page, in either protocol. */
+/** The request of a page in either of the two protocols. */
 export interface ThreadRequest {
-  /** The id of its chat or thread. */
+  /** The id of the page's chat or thread. */
   thread: string
   messages: readonly ChatMessage[]
   clientTools: readonly AnyTool[]
-  /** Returns the decisions that the page made on these pending calls. `pending`: the calls as they were shown. */
+  /** Returns the decisions that the page made on pending calls. `pending` contains the calls in the form in which they were shown. */
   decide(pending: readonly PendingItem[]): Decision[]
   /** Whether the request contains nothing but answers to calls. */
   answers: boolean
-  /** Whether to approve hidden parts, too. */
+  /** Whether the decisions also approve hidden parts. */
   acknowledgeHidden: boolean
-  /** Returns the format of the response, by the run's id. Throws an `HttpProblem` 400. */
+  /** Returns the format of the response. `run` is the id of the run. Throws an `HttpProblem` 400. */
   format(run: string): ResponseFormat
 }
 
-/** How to answer a client that reconnects. */
+/** Defines how a client that reconnects is answered. */
 interface Rejoining {
   format: ThreadRequest['format']
   /**
-   * Where to start. `'beginning'`: for clients that discard the part of the response they already have, such as the AI SDK's client.
-   * `'last pause'`: for clients that keep it.
+   * Where the response starts. `'beginning'` is for clients that discard the part of the response that they already have, such as the AI
+   * SDK's client. `'last pause'` is for clients that keep this part.
    */
   from: 'beginning' | 'last pause'
 }
 
 /**
- * If the request decides on the waiting run of the thread, resumes that run. Otherwise starts a new run, and ends an earlier run of the
- * thread that is still running or waiting. Rejects with an `HttpProblem`: 409 if the request contains only answers but the run is running,
- * for example because the answers were sent twice.
+ * Resumes the waiting run of the thread if the request decides on it. Otherwise starts a new run, and ends an earlier run of the thread
+ * that is still running or waiting. Rejects with an `HttpProblem`: 409 if the request contains only answers but the run is running, for
+ * example because the answers were sent twice.
  */
 export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Answer> {
   const { runs, limiter } = parts
@@ -74,11 +74,11 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
     if (request.answers && before?.status === 'running')
       throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run continues', { param: 'messages' })
     const run = await once.start(call, `run_${randomUUID()}`, (id, digest) => {
-      // Called before the run starts, because it may throw.
+      // Checks the format before the run starts, because `format` may throw.
       request.format(id)
       return start(id, request, call, parts, digest)
     })
-    // Ends the earlier run only now, so that a refused request ends nothing. The page doesn't wait for the earlier run to end.
+    // The earlier run is ended only now, so that a refused request ends nothing. The page doesn't wait until the earlier run has ended.
     if (before !== undefined && before.id !== run.id) void giveUp(before, parts)
     return await respond(run, request.format(run.id), { from: 'beginning', release }, parts)
   } catch (error) {
@@ -88,8 +88,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
 }
 
 /**
- * Streams the newest run of the thread, from its start or from its last resumption, if the run is running or has received decisions,
- * possibly on another page. Otherwise responds with 204. Rejects with an `HttpProblem`.
+ * Streams the newest run of the thread, from its start or from its last resumption. The run must be running, or must have received
+ * decisions, possibly on another page. Otherwise, responds with 204. Rejects with an `HttpProblem`.
  */
 export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Answer> {
   const run = await parts.runs.latestOf(thread, caller)
@@ -117,7 +117,7 @@ async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<
   })
 }
 
-/** Returns undefined if the request decides nothing. */
+/** Returns the decisions in the request. Returns undefined if the request decides nothing. */
 function decidedBy({ decide, acknowledgeHidden }: ThreadRequest, { outcome }: ServiceRun): Decided | undefined {
   if (outcome?.status !== 'waiting') return undefined
   const pending = outcome.summary.pending as PendingItem[]
@@ -139,7 +139,7 @@ async function start(
   return parts.runs.start({ id, caller, kind: 'run', agent, thread, input: messages, options: { context }, clientTools, ...once })
 }
 
-/** `from`: the number of the event after which to start. */
+/** Streams a run. `from` is the number of the event after which the stream starts. */
 function respond(
   run: ServiceRun,
   format: ResponseFormat,
@@ -153,9 +153,9 @@ function respond(
   return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
 }
 
-/** Returns how the run ended, for its page; undefined while it continues. */
+/** Returns a function that says how the run ended. It returns undefined while the run continues. */
 function endingOf(run: ServiceRun): () => RunEnding | undefined {
-  // A slow page still receives that ending, even if the run has resumed by now.
+  // The ending is stored, so that a slow page gets it even if the run has resumed meanwhile.
   let ended: RunEnding | undefined
   void run.ended.then(() => {
     ended = shownEnding(run) ?? leftEnding(run)
@@ -169,13 +169,13 @@ function shownEnding({ id: runId, outcome }: ServiceRun): RunEnding | undefined 
   return { runId, stopReason, usage, iterations, error, text: output, pending: (pending as PendingItem[]).map(itemOnPage) }
 }
 
-/** The ending of a run that this process no longer follows. */
+/** Returns the ending of a run that this process no longer follows. */
 function leftEnding({ id: runId }: ServiceRun): RunEnding {
   const error = { code: 'aborted', message: 'The outcome of the run is not known here' }
   return { runId, stopReason: 'aborted', text: '', pending: [], error }
 }
 
-/** Returns the number of the event before the latest resumption: the last pause. */
+/** Returns the number of the event before the latest resumption, which is the last pause. */
 function lastBeginning({ id, log }: ServiceRun): number {
   let beginning = 0
   for (const { id: place, type, event } of log.allAfter(0)) {

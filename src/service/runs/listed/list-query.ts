@@ -12,14 +12,14 @@ const longestQuery = 500
 const metadataPrefix = 'metadata.'
 const mostFields = 16
 
-/** Parses the query of a list of runs, whose parameters have these names. Throws an `HttpProblem` 400. */
+/** Parses the query of a list of runs. `names` contains the allowed parameters. Throws an `HttpProblem` 400 for an invalid query. */
 export function readListQuery(given: URLSearchParams, names: readonly string[]): ListQuery {
   const unknown = [...given.keys()].find((name) => !names.includes(name) && !name.startsWith(metadataPrefix))
   if (unknown !== undefined)
     throw invalid(unknown, `only the parameters ${names.map((name) => `\`${name}\``).join(', ')}, got \`${unknown}\``)
   for (const [name, value] of given) {
     if (given.getAll(name).length > 1) throw invalid(name, 'one value, got several')
-    // An empty search finds all runs, and a field of metadata may be empty.
+    // Two parameters may be empty: an empty search finds all runs, and a field of metadata may be an empty text.
     if (value === '' && name !== 'q' && !name.startsWith(metadataPrefix)) throw invalid(name, 'a value, got none')
   }
   const text = (name: string) => given.get(name) ?? undefined
@@ -88,7 +88,7 @@ function readOrder(sort: string | undefined): ListQuery['order'] {
   return { by, isDescending }
 }
 
-/** Reads the parameters `metadata.<field>`. */
+/** Reads the parameters of the form `metadata.<field>`. */
 function readMetadata(given: URLSearchParams): Record<string, string> {
   const fields = [...given].filter(([name]) => name.startsWith(metadataPrefix))
   if (given.has(metadataPrefix)) throw invalid(metadataPrefix, 'the name of a field after `metadata.`')

@@ -9,18 +9,18 @@ import type { ListedPage, ListedQuery, RecordedRuns } from '../recorded/recorded
 import type { ServiceRun } from '../service-run.ts'
 import { wordsOf } from '../stored-run.ts'
 
-/** The total size of the runs in one response, in characters. */
+/** Maximum total size of the runs in one response, in characters. */
 const mostListed = 8_000_000
 
 export interface ListQuery
   extends Pick<ShownQuery, 'status' | 'stopReasons' | 'errorCode' | 'tool' | 'tags' | 'words'>,
     Pick<ShownQuery, 'endedAfter' | 'endedBefore' | 'minCostUsd' | 'minWorkedMs' | 'order' | 'limit' | 'offset'> {
   ids?: readonly string[] | undefined
-  /** The agent's name, or `provider/model` or `model` of the model that was called last. */
+  /** The name of the agent, or the model that was called last, as `provider/model` or `model`. */
   model?: string | undefined
   /** The chat or thread of the runs. */
   session?: string | undefined
-  /** Selects only running runs, depending on whether the process that executes them is alive. */
+  /** Selects only running runs, by whether the process that executes them is alive. */
   process?: RunProcess | undefined
   /** Selects only runs of this owner. Only an admin can select the runs of another caller. */
   owner?: string | undefined
@@ -36,27 +36,27 @@ export interface ListQuery
 }
 
 export interface RunList {
-  /** Summaries as JSON. */
+  /** The summaries of the runs, as JSON. */
   data: string[]
-  /** The cursor of the next page; absent on the last. */
+  /** The cursor of the next page. Absent on the last page. */
   next?: string
-  /** If requested. */
+  /** The totals of all matching runs. Present only if requested. */
   totals?: ShownSums
 }
 
 interface ListSources {
   caller: Caller
-  /** Runs of this process that are not stored yet. */
+  /** The runs of this process that are not stored yet. */
   unstored: readonly ServiceRun[]
   stored: RecordedRuns
-  /** Returns `provider/model` of a configured model. */
+  /** Returns the name of a configured model as `provider/model`. */
   modelNamed(name: string): string | undefined
 }
 
 interface Listed {
   createdAt: number
   json(): string
-  /** Where the list continues after this run: in the store, and among runs that are not stored yet. */
+  /** The positions after this run at which the list continues: in the store, and among the runs that are not stored yet. */
   inJournal?: string
   inMemory?: number
 }
@@ -88,7 +88,10 @@ export async function listSessions(asked: ListQuery, from: ListSources): Promise
   return wanted === undefined ? [] : from.stored.sessions({ ...wanted, offset: asked.offset })
 }
 
-/** Undefined if the caller sees none of these runs, because they belong to another owner. */
+/**
+ * Returns the query for the store. Returns undefined if the caller can't see any of the requested runs, because they belong to another
+ * owner.
+ */
 function storedQuery(asked: ListQuery, { caller: { name, roles, tenant }, modelNamed }: ListSources): ListedQuery | undefined {
   const { limit, order, status, stopReasons, errorCode, tool, words, minCostUsd, minWorkedMs, endedAfter, endedBefore, process } = asked
   const { owner, model } = asked
@@ -133,8 +136,8 @@ async function listNewest(
 }
 
 /**
- * Lists runs starting at an offset. Runs that are not stored yet come first if the order is newest first. In every other order they come
- * last, because their end and cost are not known yet.
+ * Lists runs starting at an offset. Runs that are not stored yet come first if the order is newest first. In every other order, they come
+ * last, because their end and their cost are not known yet.
  */
 async function listByPlace(
   { offset = 0, ...wanted }: ListedQuery,
@@ -165,12 +168,12 @@ function invalidCursor(): HttpProblem {
   return new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
 }
 
-/** Whether a run has been stored meanwhile. */
+/** Whether a run has meanwhile been stored. */
 function isIn({ runs }: ListedPage, id: string): boolean {
   return runs.some(({ runId }) => runId === id)
 }
 
-/** The runs that fit in one response, at least one, with their texts. */
+/** Returns the runs that fit in one response, with their texts. Returns at least one run. */
 function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed; text: string }[] {
   const shown: { run: Listed; text: string }[] = []
   let characters = 0
@@ -184,7 +187,7 @@ function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed
 }
 
 /**
- * Merges two lists without reordering either list, because the cursor relies on their order. Sorting by time would not preserve it: a chat
+ * Merges two lists. The order within each list is kept, because the cursor relies on it. Sorting by time would not keep the order: a chat
  * is stored when it ends, possibly after newer runs, and a clock may be set back.
  */
 function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {
@@ -197,10 +200,10 @@ function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[
   return [...all, ...left]
 }
 
-/** The length of a shortened output, in characters. */
+/** Maximum length of a shortened output, in characters. */
 const mostOfOutput = 500
 
-/** Returns a summary with a shortened output. */
+/** Returns a summary in which the output is shortened. */
 function shortened(json: string): string {
   if (json.length <= mostOfOutput) return json
   const summary: JsonObject = JSON.parse(json)
@@ -208,7 +211,7 @@ function shortened(json: string): string {
   return JSON.stringify(summary)
 }
 
-/** Applies the same conditions as the SQL query to a run that is not stored yet. Such a run counts as running. */
+/** Whether a run that is not stored yet matches the query. The conditions are those of the SQL query. Such a run counts as running. */
 function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boolean {
   const { head, status, outcome } = run
   const { summary } = outcome ?? {}
@@ -229,7 +232,7 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   if (asked.process === 'gone' || (asked.process === 'alive' && status !== 'running')) return false
   if (!hasTags(head, wanted.tags ?? [])) return false
   if ((summary?.usage?.costUsd ?? -1) < (wanted.minCostUsd ?? -1)) return false
-  // A run that has ended here is about to be stored.
+  // Conditions on the end of a run never match here, because a run that has ended is about to be stored.
   if (wanted.minWorkedMs !== undefined || wanted.endedAfter !== undefined || wanted.endedBefore !== undefined) return false
   const createdAt = Date.parse(run.createdAt)
   if (createdAt < (wanted.createdAfter ?? createdAt) || createdAt >= (wanted.createdBefore ?? Number.POSITIVE_INFINITY)) return false
@@ -238,7 +241,7 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   return asked.words.every((word) => text.includes(word))
 }
 
-/** Returns the pending items of runs, from their summaries. */
+/** Returns the pending items in the summaries of runs. */
 export function pendingOf(summaries: readonly string[]): string[] {
   const items: string[] = []
   for (const summary of summaries) {

@@ -5,15 +5,15 @@ import type { ServiceRun } from '../service-run.ts'
 import { isUnknownRun, RunsElsewhere } from './problems.ts'
 import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
 
-/** The interval of looking for runs to resume, and for data to delete, in milliseconds. */
+/** How often the caretaker looks for runs to resume, and for data to delete, in milliseconds. */
 const lookEveryMs = 1_000
 const tidyEveryMs = 5_000
-/** The first and the longest delay before a failed resumption is tried again. */
+/** The first and the longest delay before the caretaker tries again to resume a run, in milliseconds. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
-/** How long an ended run that is not shown stays in the journal. */
+/** How long an ended run that is not shown stays in the journal, in milliseconds. */
 const keptInJournalMs = 60_000
-/** The number of runs resumed at once. */
+/** Maximum number of runs that are resumed at the same time. */
 const takenUpAtOnce = 32
 
 interface CaretakerParts {
@@ -29,11 +29,11 @@ interface CaretakerParts {
 
 /**
  * Maintains the runs in the journal, including runs of other processes. Resumes runs whose process has died, and runs that were decided
- * while no process was running. Gives up runs that wait too long, and deletes old runs.
+ * while no process was running. Ends runs that have waited too long, and deletes old runs.
  */
 export class Caretaker {
   readonly #parts: CaretakerParts
-  /** When to retry runs that could not be resumed, by `performance.now()`. */
+  /** The times at which to retry runs that could not be resumed, on the clock of `performance.now()`. */
   readonly #retries = new Map<string, { at: number; delayMs: number }>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
@@ -45,7 +45,7 @@ export class Caretaker {
     this.#parts = parts
   }
 
-  /** Checks the runs immediately, and then at each interval. `isNew`: skips the first check, because the store is empty. */
+  /** Checks the runs immediately, and then at each interval. If `isNew` is true, the store is empty, so the first check is skipped. */
   start({ isNew = false }: { isNew?: boolean } = {}): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
@@ -93,7 +93,7 @@ export class Caretaker {
     try {
       const run = runs.followed.get(runId) ?? (await runs.recorded(runId))
       if (isHere(runId)) return
-      // A run that was given up also ends in the journal.
+      // If the run has been given up, resuming it only ends it in the journal.
       if (run.status === 'ended') await runs.engine.start(runId)
       else await carryOn(run)
       this.#retries.delete(runId)
@@ -113,7 +113,7 @@ export class Caretaker {
     this.#tidiedAt = performance.now()
   }
 
-  /** Processes that share the store take turns. */
+  /** Deletes old data. The processes that share the store take turns. */
   async #tidyStore(): Promise<void> {
     const { shown, engine } = this.#parts.runs
     for (const runId of await shown.unsettled(settledWithinMs)) await this.#settle(runId)
@@ -127,12 +127,12 @@ export class Caretaker {
     try {
       if (!isHere(runId)) await runs.settleFromJournal(runId)
     } catch (error) {
-      // The other runs are settled anyway.
+      // An error is logged, and the other runs are settled.
       if (!this.#isClosed) logger.error({ runId, error }, 'the outcome of a run can’t be stored yet')
     }
   }
 
-  /** Gives up runs that have waited too long for a decision, and deletes those beyond the limits. */
+  /** Ends runs that have waited too long for a decision, and deletes runs beyond the limits. */
   async forgetOld(): Promise<void> {
     const { runs, bounds } = this.#parts
     const { waitingMs, count, ageMs, characters, recordingCharacters } = bounds()

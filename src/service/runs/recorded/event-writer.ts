@@ -9,7 +9,8 @@ import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /**
- * Maximum number of events, and of their characters, to write at once. Lower than the capacity of a log, so that readers miss no events.
+ * Maximum number of events, and of their characters, that are written at once. It is lower than the capacity of a log, so that readers miss
+ * no events.
  */
 const mostEvents = 500
 const mostCharacters = 500_000
@@ -21,7 +22,7 @@ interface WaitingEvent {
 }
 
 /**
- * Stores the events of a run. An event is shown only after it is stored, so that every process can find an event that a reader has seen.
+ * Stores the events of a run. An event is shown only after it is stored, so that every process can find each event that a reader has seen.
  * Events that arrive during a write are written together.
  */
 export class EventWriter implements EventSink {
@@ -32,7 +33,7 @@ export class EventWriter implements EventSink {
   readonly #feed: ByTenant<EventLog>
   readonly #logger: Logger
   #waiting: WaitingEvent[] = []
-  /** The number of the run's secrets that are stored. */
+  /** The number of the run's secrets that are already stored. */
   #secrets: number
   #writing: Promise<void> | undefined
 
@@ -47,7 +48,7 @@ export class EventWriter implements EventSink {
   add(event: RunEvent): void {
     this.#waiting.push({ event, data: JSON.stringify(event) })
     this.#writing ??= this.#writeAll().catch((error: unknown) => {
-      // The write is tried again with the next event, or at the end.
+      // The write is retried with the next event, or when the run ends.
       this.#writing = undefined
       this.#logger.warn({ runId: this.#run.id, error: messageOf(error) }, 'events of a run could not be written yet')
     })
@@ -74,7 +75,7 @@ export class EventWriter implements EventSink {
     this.#writing = undefined
   }
 
-  /** Returns the events to write next: at least one. */
+  /** Returns the events to write next. There is at least one. */
   #next(): readonly WaitingEvent[] {
     let characters = 0
     const end = this.#waiting.findIndex(({ data }, at) => {

@@ -1,14 +1,14 @@
 import type { ShownProgress, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 
-/** The interval of polling a run that another process executes, in milliseconds. */
+/** How often a run that another process executes is polled, in milliseconds. */
 const lookEveryMs = 100
 
 interface FollowedRunsParts {
   shown: Pick<ShownRuns, 'progress' | 'events'>
   /** Reads the stored run. */
   read(runId: string): Promise<ServiceRun | undefined>
-  /** Whether this process executes the run and therefore sees its events first. */
+  /** Whether this process executes the run. If so, it sees the events of the run before they are stored. */
   isHere(run: ServiceRun): boolean
 }
 
@@ -26,7 +26,10 @@ export class FollowedRuns {
     return [...this.#runs.keys()].find(({ id }) => id === runId)
   }
 
-  /** Follows the run until it waits or has ended, or until every caller has called the returned function. */
+  /**
+   * Follows the run until it has paused or ended. The run is no longer followed once every caller of `follow` has called the returned
+   * function.
+   */
   follow(run: ServiceRun): () => void {
     this.#runs.set(run, (this.#runs.get(run) ?? 0) + 1)
     this.#timer ??= setTimeout(() => void this.#look(), lookEveryMs).unref()
@@ -49,7 +52,7 @@ export class FollowedRuns {
       const known = new Map((await this.#parts.shown.progress(runs.map(({ id }) => id))).map((one) => [one.runId, one]))
       await Promise.allSettled(runs.map((run) => this.#bringUpToDate(run, known.get(run.id))))
     } catch {
-      // The read is tried again soon.
+      // The error is ignored, because the next poll reads the run again.
     }
     this.#timer = this.#runs.size === 0 ? undefined : setTimeout(() => void this.#look(), lookEveryMs).unref()
   }
@@ -59,7 +62,7 @@ export class FollowedRuns {
     const isLeft = () => isHere(run) || !this.#runs.has(run)
     while (progress !== undefined && progress.lastEventId > run.log.lastId) {
       const news = await shown.events(run.id, run.log.lastId)
-      // If no events are left, the newest ones were deleted.
+      // No events are returned if the newest events were deleted.
       if (news.length === 0) break
       if (isLeft()) return
       for (const event of news) run.log.read(event)
@@ -67,7 +70,7 @@ export class FollowedRuns {
     if (progress?.status === 'running') return
     const now = progress === undefined ? undefined : await read(run.id)
     const outcome = now?.outcome
-    // The run may have been resumed meanwhile.
+    // Stops if the run has been resumed meanwhile.
     if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
     if (now !== undefined) run.decisions = now.decisions

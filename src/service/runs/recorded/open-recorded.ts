@@ -17,7 +17,7 @@ export interface Recorded {
   runs: RecordedRuns
   caretaker: Caretaker
   writeCheck: WriteCheck
-  /** Releases all runs; another process can resume them. */
+  /** Releases all runs, so that another process can resume them. */
   close(): Promise<void>
 }
 
@@ -43,18 +43,18 @@ export async function openRecorded(place: RunPlace, { carryOn, tidied, ...parts 
   return { runs, caretaker, writeCheck: new WriteCheck(opened.shown, logger), close }
 }
 
-/** The journal of runs, and the shown runs. */
+/** The journal of runs, and the store of the runs that the service lists (shown runs). */
 export interface OpenedStore {
   journal: Journal
   shown: ShownRuns
   close(): Promise<void>
 }
 
-/** The agent name of these runs in the journal. */
+/** The name of the agent to which these runs belong in the journal. */
 const agent = 'service'
-/** The option that names the folder. */
+/** The configuration option that names the folder. */
 const folderOption = 'service.keepRuns.folder'
-/** How long a call waits for a locked file or an unreachable server, in milliseconds, before it fails. */
+/** How long a call waits for a locked file or an unreachable server, in milliseconds. After that, the call fails. */
 export const outageMs = 5_000
 
 /** Opens the store, and creates its folder if necessary. Rejects with `invalid_option` if it can't be opened. */
@@ -62,18 +62,19 @@ export async function openRunStore(place: RunPlace, logger: Logger = defaultLogg
   let opened: OpenedStore | undefined
   try {
     const store = await openStore(place, logger)
-    // The service decides which abandoned runs are resumed.
+    // The journal takes over no runs by itself, because the service decides which abandoned runs are resumed.
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    // Opens the file, or connects to the server. Memory can't fail, and its thread takes longer than the rest of the start.
+    // Opens the file, or connects to the server, to see whether it works. A store in memory can't fail, and starting its thread takes
+    // longer than the rest of the start.
     if (place.kind !== 'memory') await shown.waiting()
     return opened
   } catch (error) {
     await opened?.close().catch(() => {})
     const why = messageOf(error)
     if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
-    // The message doesn't quote the value, because it may contain a password.
+    // The message doesn't quote the URL of the database, because the URL may contain a password.
     throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
   }
 }
@@ -91,7 +92,7 @@ async function openStore(place: RunPlace, logger: Logger): Promise<(Store | Engi
 
 async function fileIn(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // If the folder existed before, others may have had access to it.
+  // If the folder existed before, other users may have had access to it.
   await chmod(folder, 0o700)
   return join(folder, 'runs.sqlite')
 }

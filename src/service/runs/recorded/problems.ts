@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../../core/errors.ts'
 import { HttpProblem } from '../../http/problem.ts'
 
-/** Thrown if a run can't be resumed here because another process executes it. */
+/** The error of resuming a run that another process executes. */
 export class RunsElsewhere extends Error {
   /** Whether the decisions on the run have been stored. */
   readonly isDecided: boolean
@@ -12,25 +12,25 @@ export class RunsElsewhere extends Error {
   }
 }
 
-/** Whether the error means that the journal no longer has the run, because the run has ended and was deleted. */
+/** Whether the error means that the journal no longer has the run. The run has then ended and was deleted. */
 export function isUnknownRun(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'unknown_run'
 }
 
-/** Whether another process has taken over the run. */
+/** Whether the error means that another process has taken over the run. */
 export function isTakenOver(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'run_taken_over'
 }
 
 /**
- * Whether the error means that this process can record nothing more of the run: the stored data can't be read or written, or another
- * process has taken over the run.
+ * Whether the error means that this process can't record the run any further: the stored data can't be read or written, or another process
+ * has taken over the run.
  */
 export function isJournalFault(error: unknown): boolean {
   return ToolloopError.isInstance(error) && ['journal_failed', 'run_taken_over', 'session_failed'].includes(error.code)
 }
 
-/** Converts a journal error to an `HttpProblem` 503; returns any other error unchanged. */
+/** Converts an error of the journal to an `HttpProblem` 503. Returns any other error unchanged. */
 export function notStored(what: string, cause: unknown): unknown {
   if (!isJournalFault(cause)) return cause
   return new HttpProblem(503, 'not_stored', `${what} could not be stored and was not applied`, { cause })

@@ -26,10 +26,10 @@ import { RunJournal } from './run-journal.ts'
 import { SharedRuns } from './shared-runs.ts'
 import { allEvents, headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.ts'
 
-/** How long a living process may take to store how a run ended, in milliseconds. */
+/** How long a living process may take to store the outcome of a run, in milliseconds. */
 export const settledWithinMs = 2_000
 
-/** Selects the runs of a list. `process`: whether the process that executes them is alive. */
+/** Selects the runs of a list. `process` says whether the process that executes the runs is alive. */
 export type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
 
 export interface ListedPage {
@@ -40,13 +40,13 @@ export interface ListedPage {
 export interface RecordedRunsParts {
   journal: Journal
   shown: ShownRuns
-  /** Returns the agent of a run; undefined if the configuration no longer has it. */
+  /** Returns the agent of a run. Returns undefined if the configuration no longer has this agent. */
   agentOf(head: RunHead): Agent | undefined
   toolsOf(head: RunHead): readonly AnyTool[]
   hiding: Hiding
   /**
-   * Returns the tools and context of a run that resumes without a request. If it rejects, the run isn't resumed yet and is tried again
-   * later.
+   * Returns the tools and the context of a run that resumes without a request. If it rejects, the run is not resumed, and the caretaker
+   * tries again later.
    */
   restore(head: RunHead): Promise<Pick<RunOptions, 'tools' | 'context'>>
   bounds(): RunBounds
@@ -58,19 +58,19 @@ export interface RecordedRunsParts {
 }
 
 /**
- * Stores runs, and executes runs with a journal. Any number of processes may share the store. Each run is executed by one process, and all
+ * Stores runs, and executes runs with a journal. Any number of processes may share the store. Each run is executed by one process. All
  * processes can show it.
  */
 export class RecordedRuns implements Execution {
   readonly shown: ShownRuns
-  /** Runs that other processes execute and that are watched here. */
+  /** The runs that this process watches and other processes execute. */
   readonly followed: FollowedRuns
-  /** An engine that executes no steps. Used to end runs that were cancelled or given up: such a run ends when this engine resumes it. */
+  /** An engine that executes no steps. If it resumes a run that was cancelled or given up, the run ends. */
   readonly engine: Engine
   readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
   readonly #journal: RunJournal
-  /** The runner without a recorder, by the runner of the same agent. */
+  /** Runners without a recorder. The key is the agent's runner, which has one. */
   readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
   readonly #done = new SharedRuns()
   #isClosed = false
@@ -105,7 +105,7 @@ export class RecordedRuns implements Execution {
     return new EventWriter(run, this.#parts)
   }
 
-  /** Rejects with an `HttpProblem` 429. */
+  /** Checks whether a caller may start another run. Rejects with an `HttpProblem` 429. */
   async checkRoom({ name }: Caller): Promise<void> {
     checkRoom(this.#parts.bounds(), await this.shown.waiting({ caller: name }))
   }
@@ -116,7 +116,7 @@ export class RecordedRuns implements Execution {
     return shown && this.#withResult(shown)
   }
 
-  /** Reads a run from the journal. If its process died during the start, it is not shown yet. */
+  /** Reads a run from the journal. Used for a run whose process died during the start, because such a run is not shown yet. */
   async recorded(runId: string): Promise<ServiceRun> {
     const shown = await this.get(runId)
     if (shown !== undefined) return shown
@@ -127,14 +127,14 @@ export class RecordedRuns implements Execution {
     return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
   }
 
-  /** Reads the events of a run, and follows it if another process executes it, until the returned function is called. */
+  /** Reads the events of a run. If another process executes the run, follows it until the returned function is called. */
   async watch(run: ServiceRun): Promise<() => void> {
     if (this.#parts.runOf(run.id) === run) return () => {}
     await this.readEvents(run)
     return run.status === 'running' ? this.followed.follow(run) : () => {}
   }
 
-  /** Loads earlier events for readers. */
+  /** Loads the earlier events of a run for its readers. */
   readEvents(run: ServiceRun): Promise<void> {
     return run.status === 'ended' ? this.#done.filled(run, () => this.#fill(run)) : this.#fill(run)
   }
@@ -158,16 +158,19 @@ export class RecordedRuns implements Execution {
     )
   }
 
-  /** The outcome is stored before it is announced. */
+  /** Ends a run. The outcome is stored before it is announced. */
   async end(run: ServiceRun, intended: Outcome): Promise<void> {
     run.comeTo(intended)
     const outcome = await this.settle(run, intended)
-    // Another process has stored an outcome, which takes precedence.
+    // If there is no outcome, another process has stored one, which takes precedence.
     if (outcome === undefined) this.followed.follow(run)
     else run.settle(outcome)
   }
 
-  /** The run continues in its journal. Its readers here get the outcome from there. */
+  /**
+   * Called if this process can't follow the run to its end. The run continues in its journal, and its readers here get the outcome from
+   * there.
+   */
   async breakOff(run: ServiceRun): Promise<void> {
     if (this.#isClosed) run.leave()
     else this.followed.follow(run)
@@ -178,7 +181,7 @@ export class RecordedRuns implements Execution {
   }
 
   /**
-   * Stores the outcome of a run and returns it. If there is no room for another waiting run, the run ends instead of waiting. Returns
+   * Stores the outcome of a run and returns it. If there is no room for another waiting run, the outcome is that the run has ended. Returns
    * undefined if another process has taken over the run.
    */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
@@ -201,7 +204,10 @@ export class RecordedRuns implements Execution {
     })
   }
 
-  /** Stores the outcome of a run that has ended or paused if no process has stored it, for example because the process died. */
+  /**
+   * Stores the outcome of a run that has ended or paused, if no process has stored it. For example, the process may have died before it
+   * could do so.
+   */
   async settleFromJournal(runId: string): Promise<void> {
     const run = await this.get(runId)
     if (run === undefined || run.status !== 'running' || this.#parts.runOf(runId) !== undefined) return
@@ -210,10 +216,7 @@ export class RecordedRuns implements Execution {
     await this.settle(run, kept === undefined ? abortedWith('its outcome is not known') : await outcomeIn(kept, run))
   }
 
-  /**
-   * Reads a stored run. If the run has waited too long, it is given up first. Returns undefined if the run is unknown or too old to be
-   * shown.
-   */
+  /** Reads a stored run. If the run has waited too long, ends it first. Returns undefined if the run is unknown or too old to be shown. */
   async find(runId: string): Promise<ServiceRun | undefined> {
     const followed = this.followed.get(runId)
     if (followed !== undefined) return followed
@@ -229,7 +232,7 @@ export class RecordedRuns implements Execution {
     return run
   }
 
-  /** Returns false for a run that has just started. */
+  /** Whether a run is in the store of shown runs. A run that has just started is not. */
   async isShown({ id }: ServiceRun): Promise<boolean> {
     return (await this.shown.progress([id])).length > 0
   }
@@ -240,7 +243,7 @@ export class RecordedRuns implements Execution {
     return latest && this.find(latest.runId)
   }
 
-  /** Ends a run, in whichever process it is executed. Resolves when it has ended. */
+  /** Ends a run, whichever process executes it. Resolves when the run has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
     while (run.status === 'running' && !this.#isClosed) {
       if (this.#parts.runOf(run.id) === run) {
@@ -254,7 +257,7 @@ export class RecordedRuns implements Execution {
     if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
     await this.#clear(run)
-    // The run may have been decided meanwhile.
+    // If the run continues, somebody has decided on it meanwhile, so it is cancelled again.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
 
@@ -262,7 +265,7 @@ export class RecordedRuns implements Execution {
     const leave = this.followed.follow(run)
     try {
       const endsHere = await this.#endElsewhere(run, reason)
-      // A living owner stores how the run ended, together with its last events.
+      // A living process stores the outcome itself, together with the last events of the run.
       if (!endsHere) await pTimeout(run.ended, { milliseconds: settledWithinMs, fallback: () => {} })
     } finally {
       leave()
@@ -272,7 +275,7 @@ export class RecordedRuns implements Execution {
     await this.settleFromJournal(run.id)
   }
 
-  /** Ends the run in the journal. Resolves to true if this process ended it, because no process executed it. */
+  /** Ends the run in the journal. Resolves with true if no process executed the run, so that this process has ended it. */
   async #endElsewhere({ id, head }: ServiceRun, reason: string): Promise<boolean> {
     const agent = this.#parts.agentOf(head)
     try {
@@ -281,7 +284,7 @@ export class RecordedRuns implements Execution {
       await this.engine.result(id)
       return endsHere
     } catch (error) {
-      // The run has ended and is only shown.
+      // The journal no longer has the run, because the run has ended. It is only shown.
       if (isUnknownRun(error)) return false
       throw error
     }
@@ -292,7 +295,7 @@ export class RecordedRuns implements Execution {
     this.followed.close()
   }
 
-  /** Returns false if the run continues. */
+  /** Takes over the outcome that is stored. Resolves with false if the run continues. */
   async #settleAsShown(run: ServiceRun): Promise<boolean> {
     const now = await this.get(run.id)
     if (now?.outcome !== undefined) run.settle(now.outcome)
@@ -300,7 +303,7 @@ export class RecordedRuns implements Execution {
     return now?.outcome !== undefined
   }
 
-  /** Returns summaries of runs as JSON, newest first, each with the cursor of the list after it. */
+  /** Returns the summaries of runs as JSON, newest first. Each has the cursor of the list that starts after it. */
   async list(asked: ListedQuery): Promise<ListedPage> {
     const { runs, hasMore } = await this.shown.list(await this.#shownQuery(asked))
     return {
@@ -318,8 +321,8 @@ export class RecordedRuns implements Execution {
   }
 
   /**
-   * Applies the filter `process`: selects running runs whose process is alive, or whose process is gone. The journal is queried, because
-   * only the journal knows which process executes a run.
+   * Applies the filter `process`, which selects running runs by whether their process is alive. The journal is queried, because only the
+   * journal knows which process executes a run.
    */
   async #shownQuery({ process, ...asked }: ListedQuery): Promise<ShownQuery> {
     if (process === undefined) return asked
@@ -361,7 +364,7 @@ export class RecordedRuns implements Execution {
   }
 }
 
-/** Returns the outcome of a run from the journal's record. */
+/** Returns the outcome of a run that the journal has recorded. */
 async function outcomeIn({ output }: KeptRun, run: ServiceRun): Promise<Outcome> {
   return run.outcomeOf(wholeResult(output ?? null) as never as RunResult)
 }

@@ -20,13 +20,13 @@ import { allEvents, headOf, type StoredHead } from './stored-rows.ts'
 interface RunJournalParts {
   journal: Journal
   shown: ShownRuns
-  /** Returns the run if this process follows it. */
+  /** Returns the run with this id if this process follows it. */
   runOf(runId: string): ServiceRun | undefined
 }
 
 /**
- * Wraps the journal for the runners of the service. Stores the head of a run together with the input, and notifies readers of the run when
- * an execution starts. A run that was given up in the meantime ends without being executed.
+ * Wraps the journal for the runners of the service. Stores the head of a run, which describes its origin, together with the input. Notifies
+ * readers of the run when an execution starts. If the run was given up meanwhile, it ends without being executed.
  */
 export class RunJournal implements Journal {
   readonly #parts: RunJournalParts
@@ -45,7 +45,7 @@ export class RunJournal implements Journal {
         const run = this.#parts.runOf(runId)
         const recorded = input === undefined || run === undefined ? input : ({ head: headOf(run), run: input } as never)
         await engine.start(runId, recorded, metadata, run?.head.thread)
-        // A runner resumes a known run when decisions have been stored.
+        // A runner that passes no input resumes a known run, whose decisions have already been stored.
         await this.#checkHere(engine, runId, input === undefined)
       },
       result: async (runId) => {
@@ -60,7 +60,7 @@ export class RunJournal implements Journal {
     }
   }
 
-  /** Reads the head of a run in the journal; undefined if it is unknown. */
+  /** Reads the head of a run from the journal. Returns undefined if the run is unknown. */
   async headOf(runId: string): Promise<StoredHead | undefined> {
     const kept = await this.#engine?.get?.(runId)
     return kept && inputOf(kept).head
@@ -83,13 +83,13 @@ export class RunJournal implements Journal {
       if (run.log.lastId !== begun.lastEventId) run.log.fill(await allEvents(shown, runId), begun.lastEventId)
       return await body(watchedSteps(durable, run, shown), input)
     } catch (error) {
-      // A cancelled run ends, even if it could not be resumed.
+      // A run that was cancelled ends even if it can't be resumed.
       if (signal?.aborted && !isJournalFault(error)) return abortedOutput(runId)
       throw error
     }
   }
 
-  /** Rejects with `RunsElsewhere`. */
+  /** Rejects with `RunsElsewhere` if another process executes a run that this process follows. */
   async #checkHere(engine: Engine, runId: string, isDecided: boolean): Promise<void> {
     if (engine.isHere?.(runId) || this.#parts.runOf(runId) === undefined) return
     if ((await engine.get?.(runId))?.status === 'running' && !engine.isHere?.(runId)) throw new RunsElsewhere(runId, isDecided)
@@ -105,7 +105,7 @@ function inputOf({ input }: Pick<KeptRun, 'input'>): RecordedInput {
   return input as never
 }
 
-/** The recorded form of an aborted run's output. */
+/** The output of an aborted run, in the form in which it is recorded. */
 function abortedOutput(runId: string): Json {
   const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
   const nothing = { output: '', text: '', messages: [], newMessages: [], usage, iterations: 0, steps: [], toolCalls: [], pending: [] }
@@ -113,7 +113,7 @@ function abortedOutput(runId: string): Json {
 }
 
 /**
- * Wraps the steps of an execution. Learns secrets from recorded steps. Before the run reads its messages, delivers the messages that any
+ * Wraps the steps of an execution. Collects secrets from recorded steps. Before the run reads its messages, delivers the messages that any
  * process has received for it.
  */
 export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'messages' | 'closeMessages'>): Durable {
@@ -152,7 +152,7 @@ class WatchedSteps implements AroundSteps {
   async wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined> {
     const decided = await this.#steps.wait<T>(name, options)
     const about = options?.about
-    // A decision may have changed the arguments of a call.
+    // A decision may have replaced the arguments of a call, so their secrets are collected, too.
     if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about)) {
       this.#run.redactor.learn(String(about.tool), decided.args as JsonObject)
       await this.#run.recording?.keep()
@@ -160,14 +160,14 @@ class WatchedSteps implements AroundSteps {
     return decided
   }
 
-  /** Lets the run read its messages. After the last read, the run can't receive any more, in any process. */
+  /** Lets the run read its messages. After the last read, the run can't receive any more messages, in any process. */
   async #hear<T>(look: () => Promise<T>): Promise<T> {
     const { control } = this.#run
     for (;;) {
       await this.#bringMessages()
       const heard = await look()
       if (control.listens || (heard as Partial<Steering>).stops) return heard
-      // A message has arrived meanwhile.
+      // If `closeMessages` fails, another message has arrived meanwhile.
       if (await this.#shown.closeMessages(this.#steps.runId, this.#taken + control.waiting.length)) return heard
     }
   }

@@ -1,6 +1,6 @@
 import type { ServiceRun } from '../service-run.ts'
 
-/** Caches ended runs in memory. All concurrent readers of a run share one copy, so that many readers need no more memory than one. */
+/** Caches ended runs in memory. All concurrent readers of a run share one copy, so that many readers need as little memory as one. */
 export class SharedRuns {
   readonly #reading = new Map<string, Promise<ServiceRun>>()
   readonly #read = new Map<string, WeakRef<ServiceRun>>()
@@ -9,7 +9,7 @@ export class SharedRuns {
   })
   readonly #filled = new WeakMap<ServiceRun, Promise<void>>()
 
-  /** Returns the run with that key, and reads it if necessary. Rejects as `read` does. */
+  /** Returns the run with this key. If it is not cached, reads it. Rejects with the errors of `read`. */
   get(key: string, read: () => Promise<ServiceRun>): Promise<ServiceRun> {
     const reading = this.#reading.get(key)
     if (reading !== undefined) return reading

@@ -3,7 +3,7 @@ import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { type Outcome, type RunHead, workedFor } from '../stored-run.ts'
 
-/** What a process needs to know to resume a run. */
+/** The data that a process needs to resume a run. */
 export interface StoredHead extends RunHead {
   createdAt: string
   said: string
@@ -45,7 +45,7 @@ export async function outcomeRow(
   return { ...told, ...did, title, words: run.wordsOf(summary), summary: await writeJson(summary) }
 }
 
-/** Reads the head from a row. For a run that has ended, fewer fields are stored. */
+/** Reads the head of a run from a row. If the run has ended, the row has fewer fields. */
 export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title }: ShownRun): StoredHead {
   if (head !== '') return JSON.parse(head)
   return {
@@ -62,7 +62,7 @@ export function headOfRow({ runId: id, head, caller, agent, kind, thread, reques
   }
 }
 
-/** Returns a summary as JSON. Large parts are inserted in their stored form. */
+/** Returns a summary as JSON. Large parts are inserted as they are stored. */
 export function summaryJsonOf({
   runId,
   status,

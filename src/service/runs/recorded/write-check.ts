@@ -1,7 +1,7 @@
 import type { ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import type { Logger } from '../../../core/logger.ts'
 
-/** How long a result is valid, in milliseconds. A check within this time returns the previous result and doesn't write. */
+/** How long the result of a check is valid, in milliseconds. A check within this time returns the previous result and writes nothing. */
 const holdsMs = 1_000
 
 /** Checks whether the journal is writable, by writing. */
