@@ -13,7 +13,7 @@ import { issuesInWords } from './schema/issues-in-words.ts'
 import { compileSchema, mayTakeLong, parametersOf, standardSchemaOf, tooSlow } from './schema/schema.ts'
 import type { AnyTool } from './tool.ts'
 
-/** Maximum nesting depth of arguments. The limit allows recursive code to process them safely. */
+/** Maximum nesting depth of arguments. Within this limit, recursive code can process them safely. */
 export const maxDepth = 512
 
 /** Argument texts with more characters are parsed in a separate turn of the event loop. */
@@ -37,12 +37,12 @@ interface ArgumentsProblem {
   args?: JsonObject
 }
 
-/** The result of preparing a call. `repairs` lists what was corrected in the arguments. */
+/** The result of preparing a call. `repairs` lists the corrections of the arguments. */
 export type Preparation = { ok: true; call: PreparedCall; repairs?: string[] } | { ok: false; problem: ArgumentsProblem }
 
 /**
- * Parses the arguments of a call as a JSON object. Refuses anything else: it never guesses. An empty text means no arguments, because
- * several providers send one for a tool that takes none.
+ * Parses the arguments of a call as a JSON object. Refuses all other texts, and never guesses. An empty text means no arguments, because
+ * several providers send an empty text for a tool without parameters.
  */
 export function parseArguments(
   raw: string,
@@ -60,7 +60,7 @@ export function parseArguments(
     if (isCutJson(raw)) return { ok: false, code: 'tool_call_truncated', problem: 'the text ends before the JSON object does' }
     return { ok: false, code: 'invalid_arguments_json', problem: `not valid JSON (${messageOf(error)})` }
   }
-  // A shorter text can't nest deeper than that.
+  // A text of at most `maxDepth` characters can't be nested deeper than `maxDepth`.
   if (raw.length > maxDepth && isDeeperThan(maxDepth, value)) {
     return { ok: false, code: 'invalid_arguments_json', problem: `nested deeper than ${maxDepth} levels` }
   }
@@ -69,14 +69,14 @@ export function parseArguments(
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
 }
 
-/** Whether a text that is not valid JSON was cut off: a bracket or string is still open at its end. */
+/** Whether a text that is not valid JSON was cut off, that is, whether a bracket or string is still open at its end. */
 export function isCutJson(text: string): boolean {
   const json = new JsonScanner()
   for (let at = 0; at < text.length; at++) json.read(text.charCodeAt(at))
   return json.isInString || json.depth > 0
 }
 
-/** How to read the arguments of a call. */
+/** Options for reading the arguments of a call. */
 export interface ArgumentTerms {
   /** Whether the model wrote the call as text. If so, values are converted to the types in the schema before validation. Default false. */
   asText?: boolean
@@ -99,7 +99,7 @@ export interface ArgumentTerms {
  * Standard Schema. Never rejects.
  */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
-  // Many calls may be prepared at once, so slow ones wait their turn.
+  // Many calls may be prepared at once, so a slow one lets other work run first.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await yieldNow()
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
@@ -107,7 +107,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, terms: Argume
   if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
   const decoded = inner === undefined ? [] : [innerRepair(raw)]
   const isCheckedAtOnce = standardSchemaOf(tool) === undefined
-  // Most arguments fit unchanged.
+  // Most arguments match the schema unchanged.
   const asGiven = isCheckedAtOnce && !asText ? fitToSchema(tool, parsed.args) : undefined
   if (asGiven !== undefined && 'input' in asGiven) return prepared(tool, parsed.args, asGiven.input, decoded)
   const reading = readArguments(tool, parsed.args, terms, asGiven)
@@ -132,7 +132,8 @@ interface ReadArguments {
 }
 
 /**
- * `checked`: the result of checking the unchanged arguments, if they were checked before. A slow check must not block the event loop twice.
+ * `checked`: the result of checking the unchanged arguments, if they were checked before. This avoids a second check, which might block the
+ * event loop again.
  */
 async function readArguments(
   tool: AnyTool,
@@ -150,11 +151,11 @@ async function readArguments(
   const repairs = coercions(given, args)
   if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreValues(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
   const fitted = await fitArguments(tool, args)
-  // If nothing fits, reports the problems of the unchanged arguments.
+  // If the repaired arguments don't match either, reports the problems of the unchanged arguments.
   return 'problems' in fitted ? asGiven : { args, fitted, repairs }
 }
 
-/** Parses a JSON text. Returns undefined if it is invalid or has more than `maxValues` values. */
+/** Parses a JSON text. Returns undefined if the text is invalid or has more than `maxValues` values. */
 function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Json | undefined {
   try {
     return parseUpTo(maxValues, text) as Json | undefined
@@ -164,8 +165,8 @@ function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Js
 }
 
 /**
- * Extracts the JSON object from native arguments that are not a JSON object but can mean only one: arguments that were encoded twice, or
- * that are followed by text without JSON. Returns undefined for all other arguments.
+ * Extracts the JSON object from native arguments that are not a JSON object but can mean only one object: arguments that were encoded
+ * twice, or that are followed by text without JSON. Returns undefined for all other arguments.
  */
 export function innerArguments(raw: string, maxValues?: number): string | undefined {
   const inner = isQuoted.test(raw) ? quotedObject(raw) : objectBeforeText(raw)
@@ -177,7 +178,7 @@ function innerRepair(raw: string): string {
 }
 
 const isQuoted = /^\s*"/
-/** Matches further JSON, or a part of it. Its presence makes it unclear which value contains the arguments. */
+/** Matches more JSON, or a part of it. If there is more JSON, it is unclear which value contains the arguments. */
 const moreJson = /["{}[\]]/
 
 function quotedObject(raw: string): string | undefined {
@@ -186,7 +187,7 @@ function quotedObject(raw: string): string | undefined {
 }
 
 /**
- * Drops what follows the object: tokens and tags of the model's format, and further text from the model. See
+ * Drops the text after the object: tokens and tags of the model's format, and other text of the model. See
  * https://github.com/librefang/librefang/pull/2995
  */
 function objectBeforeText(raw: string): string | undefined {
@@ -222,7 +223,7 @@ async function inTime(
   try {
     return await pTimeout(checking, { milliseconds, signal })
   } catch {
-    // The check itself never rejects: it timed out, or the run is over.
+    // The check itself never rejects. It has timed out, or the run has ended.
     if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))
     return unprepared('tool_timeout', checkTimedOutText(tool.name, milliseconds))
   }
@@ -232,7 +233,8 @@ async function inTime(
 export type FittedArguments = { input: unknown } | { problems: string[] }
 
 /**
- * How long a tool's own schema may block the event loop, in milliseconds. It may run application code, which takes longer than a pattern.
+ * How long a tool's own schema may block the event loop, in milliseconds. The schema may run application code, which takes longer than a
+ * pattern.
  */
 const maxCheckMs = 100
 
@@ -286,7 +288,7 @@ function fittedBy(checked: StandardSchemaV1.Result<unknown>, tool: AnyTool, args
       return problems
     })
   } catch {
-    // A JSON Schema that doesn't compile has no problems to add.
+    // A JSON Schema that can't be compiled adds no problems.
   }
   return { problems: problems ?? issuesInWords(issues, [], args) }
 }

@@ -3,12 +3,14 @@ import type { JsonObject } from '../core/messages.ts'
 import { redactText, secretTexts } from '../core/redaction/redact.ts'
 import type { AnyTool } from './tool.ts'
 
-// Texts for the model about single calls, which need no run. Texts about runs are in `agent/run-texts.ts`.
+// Texts for the model about single calls, which don't depend on a run. Texts about runs are in `agent/run-texts.ts`.
 
-/** Maximum number of names listed for an unknown name. Thousands of names would be longer than the rest of the conversation. */
+/** Maximum number of names to list after an unknown name. Thousands of names would be longer than the rest of the conversation. */
 const mostNames = 100
 
-/** The result of a call to an unknown tool. If there are very many names, those that share a word with the unknown name come first. */
+/**
+ * Returns the result of a call to an unknown tool. If there are very many names, names that share a word with the unknown name come first.
+ */
 export function notFoundText(name: string, names: readonly string[]): string {
   if (names.length === 0) return `Tool not found: ${harmless(clip(name))}. No tools are available.`
   const words =
@@ -27,7 +29,7 @@ export function unreadableArgumentsText(tool: string, problem: string, received:
 }
 
 /**
- * Breaks up control tokens, because a model would imitate them or mistake them for its own:
+ * Breaks up control tokens, because a model would imitate them or mistake them for its own tokens:
  * https://github.com/anomalyco/opencode/issues/37297
  */
 function harmless(text: string): string {
@@ -68,7 +70,7 @@ export function clientToolText(tool: string): string {
 
 const silentFailureText = 'The tool failed without saying why.'
 
-/** The fields to log for a failure, without the secrets in the call's arguments. */
+/** Returns the fields to log for a failure, without the secrets in the call's arguments. */
 export function loggedFailure({ tool, args }: { tool: AnyTool; args: JsonObject }, thrown: unknown): object {
   if (thrown === undefined) return {}
   const secrets = secretTexts(args, new Set(tool.secrets))
@@ -78,17 +80,17 @@ export function loggedFailure({ tool, args }: { tool: AnyTool; args: JsonObject 
 
 const stackLine = /^\s+at .*(:\d+:\d+\)?|\((native|index \d+)\)|<anonymous>\)?)\r?$/
 
-/** What the model sees of a thrown value: its message, without stack traces and without folders of this machine. */
+/** Returns the text that the model sees for a thrown value: its message, without stack traces and without folders of this machine. */
 export function failureText(thrown: unknown): string {
   const lines = messageOf(thrown).toWellFormed().replaceAll('file://', '').split('\n')
   let text = lines.filter((line) => !stackLine.test(line)).join('\n')
-  // Importing a built-in module loads it completely, and importing this package must stay cheap.
+  // `node:os` is loaded here, because importing a built-in module loads it completely, and importing this package must stay cheap.
   const { homedir } = process.getBuiltinModule('node:os')
   for (const folder of [process.cwd(), homedir()]) if (folder.length > 1) text = withoutFolder(text, folder)
   return text.trim() === '' ? silentFailureText : text
 }
 
-/** Turns `folder/file` into `file` and the folder itself into `.`. Names that are part of a longer path or word stay unchanged. */
+/** Converts `folder/file` to `file`, and the folder itself to `.`. A folder's name inside a longer path or word stays unchanged. */
 function withoutFolder(text: string, folder: string): string {
   if (!text.includes(folder)) return text
   const path = new RegExp(`(?<![\\w./\\\\-])${folder.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?:[/\\\\](?=\\w|\\.|-)|(?!\\.?[\\w-]))`, 'g')

@@ -1,5 +1,5 @@
 /**
- * Starts calls in order, a limited number at once. A call that must run alone waits for all calls before it, and calls after it wait for
+ * Starts calls in order, and limits how many run at once. A call that must run alone waits for all earlier calls, and later calls wait for
  * it.
  */
 export class Lanes {
@@ -12,7 +12,7 @@ export class Lanes {
     this.#most = most
   }
 
-  /** Resolves when the call may start. Call `leave` once for each `enter`. */
+  /** Resolves when the call may start. Call `leave` once for each call of `enter`. */
   enter(alone: boolean): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push({ alone, enter: resolve })

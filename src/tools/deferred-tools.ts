@@ -8,41 +8,40 @@ import { resultText } from './result-text.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition, type ToolFunction } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
-/** Options of `deferTools`: the tools that a model sees from the start, and how it searches for the others. */
+/** Options of `deferTools`: the tools that a model sees from the start, and how it searches for the other tools. */
 export interface DeferOptions {
   /** Names of the tools that the model sees from the start. Default: none. */
   keep?: Iterable<string>
   /** Maximum number of tools that one search returns. Default 5. */
   maxFound?: number
   /**
-   * `'provider'`: if the model's provider can search tools itself (quirk `toolSearch`), the model finds them that way; other models use
-   * `search_tools`.
-   * `'own'`: every model uses `search_tools`. Default `'provider'`.
+   * `'provider'`: if the model's provider can search tools itself (quirk `toolSearch`), the model uses the provider's search; other models
+   * use `search_tools`. `'own'`: every model uses `search_tools`. Default `'provider'`.
    */
   search?: 'provider' | 'own'
 }
 
 const deferOptions: OptionChecks<DeferOptions> = { keep: names, maxFound: integer(1), search: oneOf('provider', 'own') }
 
-/** What `search_tools` returns. */
+/** The value that `search_tools` returns. */
 interface FoundTools {
-  /** The best matches first. */
+  /** The found tools, best matches first. */
   tools: { name: string; description: string; parameters: object }[]
-  /** How many more tools match, with lower scores. */
+  /** The number of other tools that match, with lower scores. */
   more: number
 }
 
 /**
  * Makes a very large set of tools usable by showing the model only a few: those in `keep`, `search_tools`, which returns the definitions
- * that match a query, and `call_tool`, which calls one of them. If the model's provider searches tools itself, its search replaces
- * `search_tools` and `call_tool`.
+ * that match a query, and `call_tool`, which calls one of the found tools. If the model's provider searches tools itself, its search
+ * replaces `search_tools` and `call_tool`.
  *
  * Search results are kept only in the conversation. Therefore the definitions sent to a provider never change and stay in its cache, any
- * number of runs can share the set, and a resumed run knows what it has found. Before a `call_tool` call is handled in any way, it is
- * replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool, and
+ * number of runs can share the set, and a resumed run knows which tools it has found. Before a `call_tool` call is handled in any way, it
+ * is replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool, and
  * events and history show the name of that tool. A model may also call a found tool directly by its name.
  *
- * Throws `invalid_option` if `maxFound` is out of range or the set already has a tool with one of these two names.
+ * Throws `invalid_option` if `maxFound` is out of range or if the set already has a tool named `search_tools` or `call_tool`.
  */
 export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
   checkOptions(options, deferOptions, '`deferTools`')
@@ -75,7 +74,10 @@ class DeferredTools implements ToolSet {
   #specs: readonly ToolDefinition[] = []
   #deferred: readonly ToolDefinition[] = []
   #index = new ToolIndex([])
-  /** The content to show to the model for each value that a found tool returned, because each tool may have its own `toContent`. */
+  /**
+   * The content that the model sees, for each value that a found tool has returned. It is stored because each tool may have its own
+   * `toContent`.
+   */
   readonly #contents = new WeakMap<object, Content>()
   readonly #isSearchable: boolean
 
@@ -102,7 +104,7 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // Runs only if the caller doesn't open calls, or if this one can't be opened.
+      // This function runs only if the caller doesn't open calls, or if this call can't be opened.
       execute: async (args, ctx) => {
         const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
         if (call === undefined || tools.get(call.name) === undefined) {
@@ -110,7 +112,7 @@ class DeferredTools implements ToolSet {
         }
         const { end } = await new ToolRunner(tools).run(
           { id: `${ctx.toolCallId}.1`, type: 'function', function: call },
-          // The limit applies to the result of the outer call.
+          // The result of the inner call is not limited, because the limit applies to the result of the outer call.
           { ...callWithin(ctx, 1), maxResultBytes: Number.POSITIVE_INFINITY },
         )
         if (end.outcome === 'ok') return this.#remember(end)
@@ -152,7 +154,7 @@ class DeferredTools implements ToolSet {
     const parsed = parseArguments(innerArguments(call.arguments) ?? call.arguments)
     if (!parsed.ok) return undefined
     const { name, arguments: given = {} } = parsed.args
-    // A call is opened only once.
+    // A call is opened only once, so `call_tool` can't call itself.
     if (typeof name !== 'string' || name === callName) return undefined
     if (typeof given === 'string') return { name, arguments: given }
     return isJsonObject(given) ? { name, arguments: JSON.stringify(given) } : undefined
@@ -190,7 +192,7 @@ class DeferredTools implements ToolSet {
   }
 }
 
-/** Limits of a search, which compares each word with every tool. */
+/** Limits of a search, which compares each word of the query with every tool. */
 const maxWords = 24
 const maxQueryLength = 1_000
 
@@ -202,7 +204,7 @@ export class ToolIndex {
     this.#tools = definitions.map(indexed)
   }
 
-  /** Returns the best matches first. `more`: the number of further matches with lower scores. */
+  /** Returns the best matches first. `more`: the number of other matches, which have lower scores. */
   find(query: string, most: number): { found: ToolFunction[]; more: number } {
     const words = new Set(wordsOf(query.slice(0, maxQueryLength)).slice(0, maxWords))
     const exact = query.trim().toLowerCase()
@@ -250,7 +252,10 @@ function pairsOf(text: string): string[] {
   return characters.length === 1 ? characters : characters.slice(1).map((character, at) => `${characters[at]}${character}`)
 }
 
-/** A word in the name counts three points, elsewhere one, and the beginning of a word half a point. */
+/**
+ * Returns the score of a tool. A word of the query scores three points in the tool's name, one point elsewhere, and half a point if it is
+ * only the beginning of a word.
+ */
 function scoreOf({ nameWords, otherWords }: IndexedTool, words: Iterable<string>): number {
   let score = 0
   for (const word of words) {

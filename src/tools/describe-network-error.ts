@@ -1,4 +1,6 @@
-/** Describes to the model why a connection failed. The system's own messages contain addresses of this network, so they are not used. */
+/**
+ * Describes to the model why a connection failed. The system's own messages are not used, because they contain addresses of this network.
+ */
 export function describeNetworkError(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   return problems[code] ?? (/CERT|SIGNATURE/.test(code) ? `its certificate is not trusted (${code})` : `the request failed (${code})`)

@@ -7,7 +7,7 @@ import { checkedTools, ToolRegistry, type ToolSet } from './registry.ts'
 import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
-/** Kinds of sources in order of precedence: the caller's own tools first, third-party tools last. */
+/** The kinds of sources, in order of precedence: the caller's own tools first, third-party tools last. */
 const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const
 /** The kind of a source, which decides its precedence. */
 export type ToolSourceKind = (typeof kinds)[number]
@@ -15,7 +15,7 @@ export type ToolSourceKind = (typeof kinds)[number]
 /** One source of tools. */
 export interface ToolSource {
   kind: ToolSourceKind
-  /** A list, or a set. A set may change during a run; the next turn uses the change. */
+  /** The tools, as a list or a set. A set may change during a run; the next turn uses the changed set. */
   tools: readonly AnyTool[] | ToolSet
 }
 
@@ -33,13 +33,15 @@ interface DispatchOptions {
   signal?: AbortSignal
   /** Time limit in milliseconds for a tool that has none of its own. Default 30,000. */
   timeoutMs?: number
-  /** Whether the caller has approved the call, so that a tool that requires approval runs. Default false: such a call is refused. */
+  /**
+   * Whether the caller has approved the call, so that a tool that requires approval runs. Default false: a call to such a tool is refused.
+   */
   approved?: boolean
-  /** Default: the dispatcher's. */
+  /** The logger that the tool receives. Default: the dispatcher's logger. */
   logger?: Logger
-  /** Default: `dispatch_1`, `dispatch_2`, … */
+  /** The id of the call. Default: `dispatch_1`, `dispatch_2`, … */
   toolCallId?: string
-  /** Default: `toolCallId`. */
+  /** The id of the run. Default: `toolCallId`. */
   runId?: string
 }
 
@@ -55,15 +57,18 @@ interface Source {
 }
 
 /**
- * Combines all tools of an agent, whatever their source, into one set: `new AgentRunner({ tools: dispatcher })`. If two tools share a name,
- * the tool of the earlier source is used and a warning is logged once. Sources may change at any time.
+ * Combines the tools of an agent from all sources into one set: `new AgentRunner({ tools: dispatcher })`. If two tools share a name, the
+ * tool of the earlier source is used and a warning is logged once. Sources may change at any time.
  */
 export class ToolDispatcher implements ToolSet {
   #sources: readonly Source[] = []
   readonly #logger: Logger
   readonly #runner: ToolRunner
   readonly #warned = new Set<string>()
-  /** The definitions of each source when `#specs` was built. Undefined until then, and after the sources were replaced. */
+  /**
+   * The definitions of each source at the time when `#specs` was built. Undefined before `#specs` is built, and after the sources were
+   * replaced.
+   */
   #parts: readonly (readonly ToolDefinition[])[] | undefined
   #specs: readonly ToolDefinition[] = Object.freeze([])
   #calls = 0
@@ -80,7 +85,7 @@ export class ToolDispatcher implements ToolSet {
     this.#runner = new ToolRunner(this)
   }
 
-  /** Replaces all sources; runs see the change in their next turn. Throws like the constructor, and then changes nothing. */
+  /** Replaces all sources. Runs see the change in their next turn. Throws the errors of the constructor, and then changes nothing. */
   replace(sources: Iterable<ToolSource>): void {
     this.#sources = [...sources].map(readSource).sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
     this.#parts = undefined
@@ -95,7 +100,7 @@ export class ToolDispatcher implements ToolSet {
     return this.#owner(name)?.tools.get(name)
   }
 
-  /** The kind of source that runs calls to `name`; undefined for an unknown name. */
+  /** Returns the kind of the source that runs calls to `name`. Undefined for an unknown name. */
   sourceOf(name: string): ToolSourceKind | undefined {
     return this.#owner(name)?.kind
   }
@@ -117,7 +122,7 @@ export class ToolDispatcher implements ToolSet {
   }
 
   searchable(): SearchableTools | undefined {
-    // If several sources have a search, the model sees that of the first one.
+    // If several sources have a search, the model sees the search of the first source.
     for (const source of this.#sources) {
       const found = source.tools.searchable?.()
       if (found?.searchedBy.every((name) => this.#wins(source, name))) {
@@ -132,7 +137,10 @@ export class ToolDispatcher implements ToolSet {
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
   }
 
-  /** Returns the same array until a source changes, because providers cache by it. Costs one comparison per source, not per tool. */
+  /**
+   * Returns the same array until a source changes, so that the tools sent to a provider stay in its cache. This takes one comparison per
+   * source, not per tool.
+   */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())
     const known = this.#parts
@@ -147,8 +155,8 @@ export class ToolDispatcher implements ToolSet {
   }
 
   /**
-   * Runs one call outside of a run. Validates the arguments, enforces the time limit, and stops when `signal` is aborted. Never rejects; an
-   * unknown name returns `{ success: false, error: 'Tool not found: …' }`.
+   * Runs a single call outside a run. Validates the arguments, enforces the time limit, and stops when `signal` is aborted. Never rejects.
+   * For an unknown name, returns `{ success: false, error: 'Tool not found: …' }`.
    */
   async dispatch(name: string, args: JsonObject | string = {}, options: DispatchOptions = {}): Promise<DispatchResult> {
     const { timeoutMs = 30_000, signal = new AbortController().signal, toolCallId = `dispatch_${++this.#calls}` } = options

@@ -3,26 +3,27 @@ import { type Json, withoutUndefined } from '../core/messages.ts'
 import { isStandardSchema, type JsonSchema } from './schema/schema.ts'
 import { jsonSchemaOf } from './schema/standard-schema.ts'
 
-/** A question that a tool returns if it needs an answer before it can continue. Created with `ask()`. */
+/** A question that a tool returns if it needs an answer before it can continue. `ask()` creates it. */
 export interface Question {
-  /** The question, as shown to the user. */
+  /** The question, as the user sees it. */
   about: Json
-  /** JSON Schema of the answer. */
+  /** The JSON Schema of the answer. */
   schema?: JsonSchema
 }
 
-/** Asks whether to run the calls that a nested agent has noted but not run. */
+/** A question whether to run the calls that a nested agent has noted but not run. */
 export interface NotedQuestion extends Question {
   /** The result that the model sees until the noted calls have run. */
   meanwhile: string
 }
 
-/** Shared by all installed copies of this package, and impossible to forge in JSON. */
+/** The key that marks a question. All installed copies of this package share it, and JSON can't contain it. */
 const question: symbol = Symbol.for('toolloop.question')
 
 /**
- * Asks a question when returned from `execute`: the run pauses, and the tool is called again with the answer in `ctx.answer`. The user
- * sees the schema as JSON Schema; the answer is not validated. Throws `invalid_tool` if a Standard Schema has no JSON Schema.
+ * Creates a question, which the tool asks by returning it from `execute`. The run then pauses, and the tool is called again with the answer
+ * in `ctx.answer`. The user sees the schema as JSON Schema. The answer is not validated. Throws `invalid_tool` if a Standard Schema has no
+ * JSON Schema.
  */
 export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
   const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema

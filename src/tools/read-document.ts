@@ -2,24 +2,24 @@ import type { Document, YAMLError } from 'yaml'
 import { giveWay } from '../core/time/give-way.ts'
 
 /**
- * The number of tokens in a document. A key, a value, a colon, an indentation, a comment and a line end are one token each, so this is some
- * 6,000 lines.
+ * Maximum number of tokens in a document. A key, a value, a colon, an indentation, a comment and a line end are one token each, so this
+ * allows some 6,000 lines.
  */
 const maxTokens = 40_000
-/** Maximum nesting depth. A configuration has far less, and thousands of levels take too long to read. */
+/** Maximum nesting depth. A configuration has far fewer levels, and thousands of levels would take too long to read. */
 const maxDepth = 200
 
 /**
  * Parses a text as a single YAML document, in time linear in its length, and yields to the event loop in between. Rejects with the first
- * `YAMLError`, with its line and column. Unknown tags are errors as well, because ignoring a tag could change the meaning. With
- * `passOverWarnings`, they are ignored.
+ * `YAMLError`, with its line and column. Unknown tags are errors too, because ignoring a tag could change the meaning. With
+ * `passOverWarnings`, unknown tags are ignored.
  */
 export async function readDocument(text: string, { passOverWarnings = false }: { passOverWarnings?: boolean } = {}): Promise<Document> {
   const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../core/yaml.ts')
   const fail = (at: number, code: 'IMPOSSIBLE' | 'MULTIPLE_DOCS' | 'DUPLICATE_KEY', message: string) =>
     new YAMLParseError([at, at + 1], code, message)
   const parser = new Parser()
-  // The package's own check for duplicate keys compares each key with all earlier ones. String keys allow a cheaper check.
+  // The package's own check for duplicate keys compares each key with all earlier keys. With string keys, a cheaper check is possible.
   const composer = new Composer({ uniqueKeys: false, stringKeys: true })
   const documents: Document.Parsed[] = []
   try {
@@ -58,7 +58,7 @@ export async function readDocument(text: string, { passOverWarnings = false }: {
   }
 }
 
-/** A text may have thousands of errors, and capturing a stack trace for each takes most of the time. */
+/** Runs work without capturing stack traces. A text may have thousands of errors, and capturing a trace for each takes most of the time. */
 function withoutStacks<T>(work: () => T): T {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

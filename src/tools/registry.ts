@@ -5,10 +5,10 @@ import { checkWritten } from './schema/written-schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
 /**
- * Tools by name, whatever their source. A set may change during a run; each turn uses its current state.
+ * A set of tools by name, from any source. A set may change during a run. Each turn uses its current state.
  *
- * Contract: all methods except `settled` are synchronous. If one throws, or returns a promise or something of the wrong type, the run fails
- * with `invalid_tool`.
+ * Contract: all methods except `settled` are synchronous. If a method throws, or returns a promise or a value of the wrong type, the run
+ * fails with `invalid_tool`.
  */
 export interface ToolSet {
   /** The number of tools that a model sees. */
@@ -22,7 +22,7 @@ export interface ToolSet {
   hidden?(): string[]
   /**
    * Unwraps a call whose arguments describe a call to another tool, as with `call_tool`. Returns the inner call, with its arguments as JSON
-   * text; the inner call is then prepared, run and recorded in place of the outer one. Returns undefined for an ordinary call. Default: all
+   * text. The inner call is then prepared, run and recorded instead of the outer call. Returns undefined for an ordinary call. Default: all
    * calls are ordinary.
    */
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
@@ -38,7 +38,7 @@ export interface ToolSet {
 export interface ToolViewOptions {
   /** Names of the tools to show. Unknown names are ignored. Default: all. */
   only?: readonly string[]
-  /** Tools to add after the others. */
+  /** Tools to add after the tools of the set. */
   also?: readonly AnyTool[]
 }
 
@@ -107,7 +107,7 @@ export class ToolView implements ToolSet {
 
 /** An agent's tools by name, in the order of registration. */
 export class ToolRegistry implements ToolSet {
-  // A Map, not an object: `__proto__` and `constructor` are ordinary names here.
+  // This is a Map, not an object, because `__proto__` and `constructor` are ordinary names for tools.
   readonly #tools = new Map<string, AnyTool>()
   #specs: readonly ToolDefinition[] | undefined
 
@@ -129,7 +129,7 @@ export class ToolRegistry implements ToolSet {
     return this
   }
 
-  /** Removes a tool. Returns false if there is none with that name. */
+  /** Removes a tool. Returns false if no tool has that name. */
   unregister(name: string): boolean {
     this.#specs = undefined
     return this.#tools.delete(name)
@@ -161,17 +161,17 @@ export class ToolRegistry implements ToolSet {
   }
 }
 
-/** Whether a value is a tool set, implemented by this package or by the caller. */
+/** Whether a value is a tool set, implemented by this package or by the application. */
 export function isToolSet(tools: unknown): tools is ToolSet {
   if (typeof tools !== 'object' || tools === null) return false
   const { get, names, list, getAllSpecs }: Partial<ToolSet> = tools
   return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
 }
 
-/** Wraps a set in checks if the caller may have written it. */
+/** Wraps a set in checks if the application may have implemented it. */
 export function checkedTools(set: ToolSet): ToolSet {
   if (set instanceof ToolRegistry || set instanceof CheckedTools) return set
-  // Returns the same wrapper for the same set, because a recorder tells agents apart by it.
+  // Returns the same wrapper for the same set, because a recorder distinguishes agents by their sets.
   const made = known.get(set) ?? new CheckedTools(set)
   known.set(set, made)
   return made
@@ -179,8 +179,8 @@ export function checkedTools(set: ToolSet): ToolSet {
 const known = new WeakMap<ToolSet, ToolSet>()
 
 /**
- * Checks a set written by the caller. Throws `invalid_tool` if a method throws, returns a promise, or does not return a list where a list
- * is expected.
+ * Checks a set that the application has implemented. Throws `invalid_tool` if a method throws, returns a promise, or does not return a list
+ * where a list is expected.
  */
 class CheckedTools implements ToolSet {
   readonly #set: ToolSet
@@ -260,7 +260,7 @@ class CheckedTools implements ToolSet {
   }
 }
 
-/** Calls a method of a tool set. Throws `invalid_tool` if it throws or returns a promise. */
+/** Calls a method of a tool set. Throws `invalid_tool` if the method throws or returns a promise. */
 export function askSet<T>(method: string, ask: () => T): T {
   try {
     return syncAnswer(method, ask())
@@ -275,7 +275,7 @@ function failure(method: string, error: unknown): ToolloopError {
   return new ToolloopError('invalid_tool', `\`${method}\` of a tool set failed: ${messageOf(cause)}`, { cause })
 }
 
-/** Like `askSet`, for a method that returns a list. */
+/** Works like `askSet`, for a method that returns a list. */
 export function listedBy<Item>(
   method: string,
   ask: () => readonly Item[] | undefined,
@@ -283,7 +283,7 @@ export function listedBy<Item>(
 ): Item[] {
   return askSet(method, () => {
     const list = syncAnswer(method, ask())
-    // Returns the list itself, which stays the same until the set changes.
+    // Returns the list itself, because the set returns the same list until it changes.
     if (Array.isArray(list) && list.every(isOne)) return list
     throw new TypeError(`Expected \`${method}\` to return a list, got \`${show(list)}\``)
   })

@@ -1,21 +1,21 @@
 import { messageOf } from '../core/errors.ts'
 import type { Content, ContentPart } from '../core/messages.ts'
 
-/** Limits for the text of an object. Writing more would block the event loop. */
+/** Limits for the text of an object. Writing a longer text would block the event loop. */
 const maxValues = 1_000_000
 const maxCharacters = 16 * 1024 * 1024
 
 /**
  * Turns anything a tool may return into a stable, readable text. Dates become ISO 8601 strings, Maps become objects, Sets become arrays,
- * Errors become their messages, and binary data becomes a note with its size. Cycles are cut and lone surrogates replaced. At most
- * 1,000,000 values of an object, with 16 Mi characters of text in them, are written; notes say how many are left out. Never throws. Never
- * returns an empty text, because some providers refuse empty results.
+ * Errors become their messages, and binary data becomes a note with its size. Cycles are cut off, and lone surrogates are replaced. At most
+ * 1,000,000 values of an object are written, with at most 16 Mi characters of text in total. Notes say how many values or characters are
+ * left out. Never throws. Never returns an empty text, because some providers refuse empty results.
  */
 export function resultText(value: unknown): string {
   return textWithin(value, { values: maxValues, characters: maxCharacters })
 }
 
-/** How much may still be written. */
+/** The numbers of values and characters that may still be written. */
 interface Room {
   values: number
   characters: number
@@ -52,11 +52,11 @@ function binaryNote(value: { byteLength: number }): string {
 }
 
 function stringify(value: object, room: Room): string | undefined {
-  // The chain from the root to the current value, before and after conversion: only a repetition within it is a cycle.
+  // The chain from the root to the current value, before and after conversion. A repeated value is a cycle only within this chain.
   const ancestors: { given: object; shown: object }[] = []
   const above = new Set<object>()
   return JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
-    // `given` has been through `toJSON`, which many Errors define and which may contain their stack.
+    // `given` is already the result of `toJSON`. Many Errors define `toJSON`, and its result may contain their stack.
     const original = isRecord(this) ? this[key] : undefined
     const item = original instanceof Error ? original : given
     if (typeof item === 'bigint') return item.toString()
@@ -99,7 +99,7 @@ function takeOf(size: number, room: Room): number {
   return taken
 }
 
-/** Returns the items that there is room for: the array itself if it fits whole. */
+/** Returns the items for which there is room. If all items fit, returns the array itself. */
 function listWithin(list: unknown[] | Set<unknown>, room: Room): unknown[] {
   const size = Array.isArray(list) ? list.length : list.size
   const taken = takeOf(size, room)
@@ -114,7 +114,7 @@ function mapWithin(map: Map<unknown, unknown>, room: Room): object {
   return objectOf(named, map.size - fields.length)
 }
 
-/** Returns the object itself if it is written whole. */
+/** Returns the object itself if all of it is written. Otherwise returns a copy with fewer fields. */
 function objectWithin(object: object, room: Room): object {
   const keys = Object.keys(object)
   const taken = takeOf(keys.length, room)
@@ -139,7 +139,7 @@ function firstOf<T>(values: Iterable<T>, count: number): T[] {
   return first
 }
 
-/** Replaces binary data before `JSON.stringify` calls `toJSON`, because a Buffer writes out every byte. */
+/** Replaces binary data before `JSON.stringify` calls `toJSON`, because the `toJSON` of a Buffer writes every byte. */
 function inPlaceOfBytes(value: unknown): unknown {
   return isBytes(value) ? binaryNote(value) : value
 }
@@ -150,20 +150,23 @@ function isBytes(value: unknown): value is ArrayBufferView | ArrayBufferLike {
 
 export interface CappedContent {
   content: Content
-  /** Bytes of text that were cut; 0 if none were. */
+  /** Number of bytes of text that were cut off; 0 if the text is complete. */
   cutBytes: number
 }
 
 /** Maximum size of a picture or document in base64 characters. No provider accepts a larger one. */
 const maxMediaBytes = 20 * 1024 * 1024
-/** How many bytes of pictures and documents are allowed per allowed byte of text. By default, this results in 20 MiB. */
+/**
+ * Number of bytes of pictures and documents that are allowed for each allowed byte of text. With the default limit of text, this allows 20
+ * MiB.
+ */
 const mediaBytesPerByte = 320
 const maxParts = 256
 
 /**
- * Limits the content of a result. Keeps at most `maxBytes` of text (UTF-8): its head and tail, with a note between them that says how much
- * was cut. Keeps up to 320 times as many bytes of pictures and documents, and the first 256 parts. Notes count as text. If there is no room
- * for a note, only the head is kept.
+ * Limits the content of a result. Keeps at most `maxBytes` of text (UTF-8): its head and its tail, with a note between them that says how
+ * many bytes were cut. Keeps up to 320 times as many bytes of pictures and documents, and the first 256 parts. Notes count as text. If
+ * there is no room for a note, only the head is kept.
  */
 export function capContent(content: Content, maxBytes: number): CappedContent {
   if (typeof content === 'string') {
@@ -178,7 +181,7 @@ export function capContent(content: Content, maxBytes: number): CappedContent {
   return { content: parts, cutBytes: cutBytes + leftOut }
 }
 
-/** `leftOut`: bytes of the parts that are not represented by any text. */
+/** `leftOut`: the number of bytes of parts for which the result contains no text. */
 function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: number) {
   let left = textBytes
   let mediaLeft = maxBytes * mediaBytesPerByte
@@ -196,7 +199,7 @@ function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: 
       const text = part.type === 'text' ? part.text.toWellFormed() : `(${part.type} of ${size} base64 characters left out: too large)`
       const capped = capText(text, left)
       const isLost = capped.cutBytes > 0 && (part.type !== 'text' || !capped.isNoted)
-      // Once nothing fits, a single note stands for all remaining parts.
+      // Once a part and its note don't fit, a single note stands for all remaining parts.
       if (isLost) leftOut += size
       else {
         left = capped.cutBytes > 0 ? 0 : left - Buffer.byteLength(text)
@@ -221,16 +224,16 @@ function bytesOf(part: ContentPart): number {
   return 'data' in part ? part.data.length : part.url.length
 }
 
-/** The first whole characters of a text, at most `maxBytes` bytes of them (UTF-8). */
+/** Returns the first characters of a text, at most `maxBytes` bytes (UTF-8). Does not split a character. */
 export function headOf(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes)
   return bytes.toString('utf8', 0, characterStart(bytes, bytes.length))
 }
 
-/** `isNoted`: the text contains a note that it was cut. */
+/** `isNoted`: whether the text contains a note that says that it was cut. */
 function capText(text: string, maxBytes: number): { text: string; cutBytes: number; isNoted?: true } {
-  // A UTF-16 unit takes at most 3 bytes, so a short text need not be measured.
+  // A UTF-16 unit takes at most 3 bytes in UTF-8, so a short text need not be measured.
   if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 }
   const total = Buffer.byteLength(text)
   if (total <= maxBytes) return { text, cutBytes: 0 }
@@ -240,8 +243,8 @@ function capText(text: string, maxBytes: number): { text: string; cutBytes: numb
     return { text: head, cutBytes: total - Buffer.byteLength(head) }
   }
   const headBytes = Math.floor((room * 2) / 3)
-  // Encoding only the units that can matter makes the cost depend on the limit, not on the text. A copy, unlike a slice, does not keep the
-  // long original in memory.
+  // Only the units that can matter are encoded, so the cost depends on the limit, not on the text. The result is a copy, because a slice
+  // would keep the long original in memory.
   const head = Buffer.from(text.slice(0, headBytes)).subarray(0, headBytes)
   const tailBytes = room - headBytes
   const tail = Buffer.from(text.slice(-Math.max(tailBytes, 1)))
@@ -256,7 +259,7 @@ function cutNote(cutBytes: number, total: number): string {
   return `\n\n(… ${cutBytes} of ${total} bytes cut here …)\n\n`
 }
 
-/** The end of the last whole character within the first `end` bytes. */
+/** Returns the position after the last complete character within the first `end` bytes. */
 function characterStart(bytes: Buffer, end: number): number {
   let start = end
   while (start > 0 && ((bytes[start - 1] ?? 0) & 0xc0) === 0x80) start--

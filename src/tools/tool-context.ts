@@ -4,29 +4,30 @@ import type { ChatMessage, FinishReason, Json, JsonObject } from '../core/messag
 
 /** The second argument of `execute`. */
 export interface ToolContext<Context = unknown> {
-  /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
+  /** The object given to `run(input, { context })`. It is never sent to a model and never stored. */
   readonly context: Context
   /**
-   * The run's `metadata`, frozen. A nested run without its own metadata inherits the metadata of the outer run. Absent if there is none.
+   * The run's `metadata`, frozen. A nested run without its own metadata inherits the metadata of the outer run. Absent if neither run has
+   * metadata.
    */
   readonly metadata?: JsonObject
-  /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
+  /** Aborted when the call times out or the run ends. If a tool ignores the signal, it is abandoned. */
   readonly signal: AbortSignal
-  /** Id of the call, as in the conversation. */
+  /** The id of the call, as in the conversation. */
   readonly toolCallId: string
   readonly runId: string
   /** The number of the model request that made this call, from 1. */
   readonly iteration: number
   /**
    * A key that is the same for all attempts at this call, even after a crash. If this call may have taken effect, a later repetition of the
-   * call has the same key. Pass it to services that deduplicate requests.
+   * call has the same key. Pass the key to services that deduplicate requests.
    */
   readonly idempotencyKey: string
   /** The number of the attempt, from 1; see `Tool.retries`. */
   readonly attempt: number
   /** The answer to the question that this tool asked with `ask()`. Set when the tool is called again with the answer. */
   readonly answer?: Json
-  /** The question that was asked (`Question.about`). Set when the tool is called again with the answer. */
+  /** The question that the tool asked (`Question.about`). Set when the tool is called again with the answer. */
   readonly asked?: Json
   /** The decision that allowed the call: its approval, or the answer to its question. Absent if no decision was needed. */
   readonly decision?: MadeDecision
@@ -38,7 +39,7 @@ export interface ToolContext<Context = unknown> {
   readonly mcpClient?: McpClient
   /** The run's logger, which redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
   readonly logger: Logger
-  /** Publishes `TOOL_PROGRESS`. Ignored after the attempt has ended. */
+  /** Publishes `TOOL_PROGRESS`. Has no effect after the attempt has ended. */
   progress(update: Json): void
   /**
    * The value that this call last stored with `save`, before its process died or an earlier attempt timed out. If an `unsafe` tool can
@@ -47,7 +48,8 @@ export interface ToolContext<Context = unknown> {
   readonly saved?: Json
   /**
    * Saves a value with the call in the run's journal, for example the id of a job started elsewhere. Replaces the previous value. Resolves
-   * when it is durable; rejects with `tool_cancelled` after the attempt has ended. Absent if the journal does not outlive the process.
+   * when the value is durable. Rejects with `tool_cancelled` after the attempt has ended. Absent if the journal does not outlive the
+   * process.
    */
   save?(value: Json): Promise<void>
   /**
@@ -58,8 +60,8 @@ export interface ToolContext<Context = unknown> {
   /** The initial time limit of this attempt, in milliseconds. */
   readonly timeoutMs?: number
   /**
-   * Resets the time limit of this attempt to the given number of milliseconds from now; `Infinity` removes it. Use it for work of unknown
-   * duration that runs elsewhere.
+   * Sets the time limit of this attempt to the given number of milliseconds from now. `Infinity` removes the limit. Use this method for
+   * work of unknown duration that runs elsewhere.
    */
   extendTimeout?(milliseconds: number): void
 }
@@ -92,10 +94,10 @@ export interface CallTrace {
   setAttributes(attributes: Readonly<Record<string, string | number | boolean>>): void
 }
 
-/** A run as seen by the tools it calls. */
+/** A run, as the tools that it calls see it. */
 export interface RunScope {
   readonly runId: string
-  /** Nesting depth: 0 for a run that no tool started. */
+  /** The nesting depth: 0 for a run that no tool has started. */
   readonly depth: number
   /**
    * Stores a text under a name until the run ends. The text is kept in the run's journal or, if the run has no journal, in the state of the
@@ -103,13 +105,13 @@ export interface RunScope {
    * later calls need, and `save` for data of a single call.
    */
   keep(name: string, text: string): Promise<void>
-  /** Returns the text that was stored under a name, possibly by another process. Undefined if there is none. */
+  /** Returns the text that was stored under a name, possibly by another process. Undefined if no text was stored. */
   kept(name: string): Promise<string | undefined>
 }
 
 /** The MCP client that made a call. */
 export interface McpClient {
-  /** The client's name, as reported by the client. */
+  /** The name that the client reports. */
   readonly name?: string
   readonly version?: string
   /** Whether `ask()` can ask the client's user. */

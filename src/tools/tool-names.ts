@@ -5,8 +5,8 @@ import { toolName } from './tool.ts'
 const maxCharacters = 64
 
 /**
- * Turns foreign names into legal, unique tool names, in the same order. A legal name is kept. In others, illegal characters become `_`; if
- * the name is then too long or taken, it ends with a digest of the whole name, so it is the same every time.
+ * Converts foreign names to legal, unique tool names, in the same order. A legal name is kept. In any other name, illegal characters become
+ * `_`. If the new name is too long or already taken, it ends with a digest of the whole name, so that the result is the same every time.
  */
 export function legalToolNames(wanted: readonly string[]): string[] {
   const taken = new Set<string>()
@@ -33,15 +33,15 @@ function claim(taken: Set<string>, name: string): boolean {
 /** The server or API behind a tool. */
 export interface ToolOrigin {
   kind: 'mcp' | 'openapi'
-  /** The name of the server, or the title of the API (its host if it has none). */
+  /** The name of the server, or the title of the API. If the API has no title, its host. */
   name: string
 }
 
-/** Enumerable, so that a copy made with `{ ...tool }` keeps it. */
+/** The key of the origin in a tool. It is enumerable, so that a copy made with `{ ...tool }` keeps it. */
 const originKey: unique symbol = Symbol('origin')
 type OriginatedTool = AnyTool & { [originKey]?: ToolOrigin }
 
-/** The server or API behind a tool; undefined if there is none. */
+/** Returns the server or API behind a tool. Undefined if there is none. */
 export function originOf(tool: OriginatedTool): ToolOrigin | undefined {
   return tool[originKey]
 }

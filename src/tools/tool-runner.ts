@@ -23,7 +23,7 @@ import { type AnyTool, checkTool, isQuestion, type ModelQuestion, type ToolConte
 
 export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './call/environment.ts'
 
-/** Returned by a tool's function to end the call as it was recorded. Used by tools that replay a recording. */
+/** Returned by a tool's function to end the call exactly as it was recorded. Used by tools that replay a recording. */
 export class RecordedEnd {
   /** `value`: the value that the function returned when the call was recorded, for hooks that wrap the function. */
   readonly recorded: { end: ExecutedEnd; value: unknown }
@@ -34,8 +34,8 @@ export class RecordedEnd {
 }
 
 /**
- * Runs single calls: parse, validate, execute with a time limit, and limit the result text. Never throws and always settles: a tool that
- * ignores its signal is abandoned and its late result dropped.
+ * Runs single calls: parses and validates the arguments, executes the tool with a time limit, and limits the result text. Never throws and
+ * always settles: a tool that ignores its signal is abandoned, and its late result is dropped.
  */
 export class ToolRunner {
   readonly #tools: { get(name: string): AnyTool | undefined; names(): string[] }
@@ -44,7 +44,7 @@ export class ToolRunner {
     this.#tools = tools
   }
 
-  /** The result of a call to an unknown tool. */
+  /** Returns the result of a call to an unknown tool. */
   notFound(name: string): string {
     const names = listedBy('names', () => this.#tools.names())
     return notFoundText(
@@ -60,9 +60,9 @@ export class ToolRunner {
   }
 
   /**
-   * Runs a whole call, as made by a model or `ToolAgent.generate()`, and returns its tool message. Refuses a tool that requires approval,
-   * because nobody can be asked here. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't
-   * be looked up.
+   * Runs a whole call of a model or of `ToolAgent.generate()`, and returns its tool message. Refuses a tool that requires approval, because
+   * nobody can be asked for it. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't be
+   * looked up.
    */
   async run(
     given: ToolCall | ParsedToolCall,
@@ -89,7 +89,7 @@ export class ToolRunner {
   }
 }
 
-/** The delay before the first retry of a call; doubled for each further one. */
+/** The delay before the first retry of a call, in milliseconds. It is doubled for each further retry. */
 const firstRetryDelayMs = 200
 const longestRetryDelayMs = 5_000
 
@@ -100,7 +100,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   if (tool.execute === undefined) return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
   if (signal.aborted) return cancelled(tool, 0)
   environment.onStart?.(args)
-  // A listener may have aborted the run.
+  // A listener for the start of the call may have aborted the run.
   if (signal.aborted) return cancelled(tool, 0)
   const { effect = 'unsafe', retries = 0 } = tool
   const mostAttempts = retries + 1
@@ -116,7 +116,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     mayHaveRun ||= end.outcome === 'timeout'
     if (attempt >= mostAttempts) return mayHaveRun ? settled(call, environment, end) : end
     if (end.outcome === 'timeout') {
-      // A call that is not `unsafe` may be repeated, whatever its effects were.
+      // A call that is not `unsafe` may be repeated, whatever its effects are.
       const found = effect === 'unsafe' ? await askReconcile(call, environment, attempt) : undefined
       if (effect === 'unsafe' && found?.ran !== false) return told(call, environment, end, found)
       environment.saved = await environment.readSaved?.()
@@ -127,8 +127,8 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
 }
 
 /**
- * Asks the tool whether a call that may have run has taken effect, and adds the finding to the end of the call. Not for a tool that only
- * reads.
+ * Asks the tool whether a call that may have run has taken effect, and adds the finding to the end of the call. Does nothing for a tool
+ * that only reads.
  */
 async function settled(call: PreparedCall, environment: ToolCallEnvironment, end: LeftEnd): Promise<ToolCallEnd> {
   return call.tool.effect === 'read' ? end : told(call, environment, end, await askReconcile(call, environment, end.attempts))
@@ -141,7 +141,7 @@ function told({ tool }: PreparedCall, { maxResultBytes }: ToolCallEnvironment, e
 /** The outcome of one attempt. */
 interface Tried {
   end: ToolCallEnd
-  /** The thrown value, for the log. */
+  /** The value that the function threw, for the log. */
   thrown?: unknown
   /** Set if the attempt is final: the function returned a value that can't be shown, or an end that was recorded. No retry follows. */
   ran?: true
@@ -155,12 +155,12 @@ class Attempt {
   /** Controls the signal that the tool receives. */
   readonly #controller = new AbortController()
   #timer: NodeJS.Timeout | undefined
-  /** Abandons the tool. Set while the attempt waits for it. */
+  /** Abandons the tool. Set while the attempt waits for the tool. */
   #leave: ((tried: Tried) => void) | undefined
   #unfollow: (() => void) | undefined
   /** The time limit that the tool has set, possibly before the attempt waits for it. */
   #extendedMs: number | undefined
-  /** When the attempt began to wait for the tool. */
+  /** The time at which the attempt began to wait for the tool. */
   #since: number | undefined
   #isOver = false
 
@@ -177,10 +177,10 @@ class Attempt {
     const { signal, whenOver } = this.#environment
     this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
     try {
-      // A copy: if the tool changes its arguments, the record of the call and the next attempt must not see it.
+      // The arguments are copied, so that changes by the tool don't affect the record of the call and the next attempt.
       const given = input === args ? copyJson(args) : input
       const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
-      // A value returned synchronously is the result, even if the run ends meanwhile.
+      // A value that is returned synchronously is the result, even if the run has ended in the meantime.
       const isPending = (typeof value === 'object' || typeof value === 'function') && isThenable(value)
       return isPending ? this.#waitFor(value) : Promise.resolve(this.#returned(value))
     } catch (error) {
@@ -193,12 +193,12 @@ class Attempt {
     const { context, toolCallId, runId, iteration, idempotencyKey, logger, toolLogger = logger } = environment
     const { metadata, answer, asked, decision, run, trace, mcpClient, saved, save, askModel } = environment
     const { signal } = this.#controller
-    // A report that arrives after the attempt has ended, from an abandoned tool or from work it left behind, no longer concerns the run.
+    // A report after the end of the attempt is ignored. It comes from an abandoned tool, or from work that the tool has left behind.
     const progress = (update: Json) => {
       if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
     const { name: tool } = this.#call.tool
-    // Created on demand: most tools log nothing.
+    // The child logger is created on demand, because most tools log nothing.
     const log = (level: RecordLevel) => (fields: object, message: string) => {
       childLogger(toolLogger, { runId, tool, toolCallId })[level](fields, message)
     }
@@ -224,15 +224,16 @@ class Attempt {
     if (asked !== undefined) ctx.asked = asked
     if (decision !== undefined) ctx.decision = decision
     if (saved !== undefined) ctx.saved = saved
-    // Assigned by name: V8 would keep a function that is written in the assignment, and with it the run, until a full collection.
+    // The function is assigned by name. If it were written in the assignment, V8 would keep it, and with it the run, until a full
+    // collection.
     const saveWhileRunning: ToolContext['save'] = save && ((value) => (this.#isOver ? this.#refuseToSave() : save(value)))
     if (saveWhileRunning !== undefined) ctx.save = saveWhileRunning
     return ctx
   }
 
   /**
-   * A late value would replace what a later attempt has saved. The rejection is handled here, so that it can't end the process if the tool
-   * doesn't await it.
+   * Refuses a late value, because it would replace a value that a later attempt has saved. The rejection is handled here, so that it can't
+   * end the process if the tool doesn't await it.
    */
   #refuseToSave(): Promise<never> {
     const refused = Promise.reject(new ToolloopError('tool_cancelled', 'The attempt is over: its value was not saved'))
@@ -257,7 +258,7 @@ class Attempt {
     return this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
   }
 
-  /** Sets the time limit of the attempt, counted from now, in milliseconds. */
+  /** Sets the time limit of the attempt, in milliseconds from now. */
   #limit(milliseconds: number): void {
     if (this.#isOver) return
     this.#extendedMs = milliseconds
@@ -266,13 +267,13 @@ class Attempt {
     const now = performance.now()
     this.#since ??= now
     const wholeMs = Math.round(now - this.#since + milliseconds)
-    // A timer with a longer delay fires at once.
+    // No timer is set for a longer time, because it would fire at once.
     if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(wholeMs), milliseconds)
   }
 
   #abort(): void {
     this.#controller.abort(this.#environment.signal.reason)
-    // Before the tool's function has returned there is nothing to abandon.
+    // Before the tool's function has returned, there is nothing to abandon.
     this.#leave?.(this.#end() ?? { end: cancelled(this.#call.tool, this.#number) })
   }
 
@@ -296,7 +297,7 @@ class Attempt {
     return this.#end() ?? failed(error, this.#environment.maxResultBytes, this.#number)
   }
 
-  /** Ends the attempt. Returns the cancelled call if the run has ended too. */
+  /** Ends the attempt. If the run has ended too, returns the end of a cancelled call. */
   #end(): Tried | undefined {
     this.#isOver = true
     clearTimeout(this.#timer)
@@ -310,12 +311,12 @@ class Attempt {
   }
 }
 
-/** The end of a call that has taken effect and whose value is known, although its function did not run here. */
+/** Creates the end of a call that has taken effect and whose value is known, although its function did not run here. */
 export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
   return returned(tool, value, maxResultBytes, 1).end
 }
 
-/** A value that can't be shown is a failure, but no reason to run the tool again. */
+/** Creates the end of an attempt. A value that can't be shown is a failure, but not a reason to run the tool again. */
 function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): Tried {
   try {
     return { end: contentOf(tool, value, maxResultBytes, attempts) }
@@ -324,14 +325,16 @@ function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt
   }
 }
 
-/** The end of a call that returned `value`: the content for the model, and the value itself. Throws what `toContent` throws. */
+/**
+ * Creates the end of a call that returned `value`, with the content for the model and the value itself. Throws the errors of `toContent`.
+ */
 function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd {
   const full: unknown = tool.toContent === undefined ? resultText(value) : syncAnswer('toContent', tool.toContent(value as never))
   if (typeof full !== 'string' && !Array.isArray(full)) {
     throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a string or an array of parts, got \`${show(full)}\``)
   }
   const { content, cutBytes } = capContent(typeof full === 'string' || full.length === 0 ? resultText(String(full)) : full, maxResultBytes)
-  // Drops a value too long to show, because hundreds of them would fill the memory of a long run.
+  // Drops a value that is too long to show, because hundreds of such values would fill the memory of a long run.
   return { outcome: 'ok', content, value: cutBytes === 0 ? value : undefined, attempts }
 }
 

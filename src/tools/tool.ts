@@ -12,32 +12,32 @@ export { ask, askAll, isQuestion, type Question } from './question.ts'
 export type { JsonSchema } from './schema/schema.ts'
 export type { CallTrace, McpClient, ModelAnswer, ModelQuestion, RunScope, ToolContext, WritableContext } from './tool-context.ts'
 
-/** A function's definition in OpenAI's shape. */
+/** The definition of a function in OpenAI's format. */
 export interface ToolFunction {
-  /** `a-z A-Z 0-9 _ -`, at most 64 characters. */
+  /** The name: `a-z A-Z 0-9 _ -`, at most 64 characters. */
   name: string
   description?: string
-  /** JSON Schema of the arguments. */
+  /** The JSON Schema of the arguments. */
   parameters?: Record<string, unknown>
   /** Asks the provider to enforce the schema, if it can. */
   strict?: boolean
 }
 
-/** A tool's definition as sent to a model, in OpenAI's shape. */
+/** A tool's definition, as it is sent to a model, in OpenAI's format. */
 export interface ToolDefinition {
   type: 'function'
   function: ToolFunction
 }
 
 /**
- * Tools that a model doesn't see but can find with a search. `searchedBy`: names of the tools that search for and call them if the provider
- * has no tool search.
+ * Tools that a model doesn't see but can find with a search. `searchedBy`: the names of the tools that search for these tools and call them
+ * if the provider has no tool search.
  */
 export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: readonly string[] }
 
 /**
- * The side effects of a tool. They decide what happens to a call that was running when the process died: `read` and `idempotent` calls run
- * again (with the same idempotency key); an `unsafe` call runs again only after a decision.
+ * The side effects of a tool. They decide what happens to a call that was running when the process died. A `read` or `idempotent` call runs
+ * again, with the same idempotency key. An `unsafe` call runs again only after a decision.
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
@@ -48,28 +48,29 @@ export type NeedsApproval = boolean | { about: unknown }
 export type ApprovalContext<Context = unknown> = Pick<ToolContext<Context>, 'context' | 'metadata'>
 
 /**
- * A tool: its definition for the model (`name`, `description`, `parameters`), its implementation, and the handling of its results.
- * `defineTool` makes one from functions, `BaseTool` from a class; both are plain objects of this shape.
+ * A tool: its definition for the model (`name`, `description`, `parameters`), its implementation, and the handling of its results. Create a
+ * tool with `defineTool`, with a subclass of `BaseTool`, or as a plain object with these fields.
  */
 export interface Tool<Context = unknown> {
-  /** 1 to 64 of `a-z A-Z 0-9 _ -`. */
+  /** The name: 1 to 64 of `a-z A-Z 0-9 _ -`. */
   readonly name: string
   /** Tells the model what the tool does and when to call it. */
   readonly description: string
   /**
    * The schema of the arguments: a JSON Schema of an object, or a Standard Schema (zod, valibot, arktype, …) that can produce one. Every
-   * call is validated against it before anything runs; `execute` and `reconcile` receive the output of a Standard Schema.
+   * call is validated against the schema before any function of the tool runs. `execute` and `reconcile` receive the output of a Standard
+   * Schema.
    */
   readonly parameters: ParametersSchema
   /** Asks the provider to enforce the schema, if it can. */
   readonly strict?: boolean
-  /** Side effects. Default `'unsafe'`. */
+  /** The side effects of the tool. Default `'unsafe'`. */
   readonly effect?: ToolEffect
-  /** Time limit of one attempt in milliseconds; overrides the run's `toolTimeoutMs`. */
+  /** Time limit of one attempt in milliseconds. Overrides the run's `toolTimeoutMs`. */
   readonly timeoutMs?: number
   /**
-   * How many times a failed or timed-out attempt is retried. A timed-out attempt of an `unsafe` tool is retried only if `reconcile` returns
-   * `{ ran: false }`. Default 0.
+   * Maximum number of times that a failed or timed-out attempt is retried. A timed-out attempt of an `unsafe` tool is retried only if
+   * `reconcile` returns `{ ran: false }`. Default 0.
    */
   readonly retries?: number
   /**
@@ -79,30 +80,33 @@ export interface Tool<Context = unknown> {
    * Contract: the run awaits the function. If it throws, the call needs approval.
    */
   readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
-  /** False: a call runs alone, never in parallel with another call of its turn. Default true. */
+  /** Whether a call may run in parallel with other calls of its turn. If false, a call runs alone. Default true. */
   readonly parallel?: boolean
-  /** True: the tool's result ends the run and becomes its output, unless another call of the same turn is waiting for the caller. */
+  /**
+   * Whether the tool's result ends the run and becomes its output. If another call of the same turn is waiting for the caller, the run does
+   * not end. Default false.
+   */
   readonly final?: boolean
   /** Names of arguments, at any depth, that are redacted in logs and dumps. */
   readonly secrets?: readonly string[]
   /**
-   * JSON Schema of the returned value, which must be an object. MCP clients then receive the value as structured data in addition to the
-   * text. Default: text only.
+   * JSON Schema of the returned value, which must be an object. If set, MCP clients receive the value as structured data in addition to the
+   * text. Default: they receive only text.
    */
   readonly outputSchema?: JsonSchema
-  /** Validates arguments in place of the JSON Schema, and may transform them. Default: `parameters`, if it is a Standard Schema. */
+  /** Validates arguments instead of the JSON Schema, and may transform them. Default: `parameters`, if it is a Standard Schema. */
   readonly schema?: StandardSchemaV1
   /**
-   * Turns the returned value into what the model sees. Default: a stable text of the value.
+   * Converts the returned value to the content that the model sees. Default: a stable text of the value.
    *
-   * Contract: synchronous. If it throws, the call has failed.
+   * Contract: the function is synchronous. If it throws, the call has failed.
    */
   toContent?(value: never): Content
   /**
    * Runs the tool. If absent, the caller runs the tool: the run pauses with the call pending.
    *
-   * Contract: may return or throw anything, sync or async. The run awaits it, up to the time limit. A thrown value becomes a failed result
-   * that the model sees; returning nothing gives the text `(no result)`.
+   * Contract: the function may return or throw any value, synchronously or asynchronously. The run awaits it, up to the time limit. A
+   * thrown value becomes a failed result that the model sees. If the function returns nothing, the model sees `(no result)`.
    */
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
@@ -116,10 +120,10 @@ export interface Tool<Context = unknown> {
   readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
   /**
    * Describes what a call would do, for a run with `effects: 'preview'`. The model receives the returned value as the result of the call.
-   * Must have no effects. Not called for a `read` tool.
+   * The function must have no effects. It is not called for a `read` tool.
    *
-   * Contract: as `execute`, with the same time limit and no retries. If it returns nothing, the model gets "noted, not done". If it fails,
-   * the call has failed and is not part of the plan.
+   * Contract: that of `execute`, with the same time limit and without retries. If it returns nothing, the model gets "noted, not done". If
+   * it fails, the call has failed and is not part of the plan.
    */
   readonly preview?: (args: never, ctx: ToolContext<Context>) => unknown
 }
@@ -133,7 +137,7 @@ export type Reconciled = { ran: true; value: unknown } | { ran: false }
 /** A tool with any argument and context types. The compiler does not check which context the tool needs. */
 export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile' | 'preview'> {
   readonly approval?: boolean | AnyMember['approval']
-  // Methods, because the compiler checks their parameters bivariantly.
+  // These are methods, because the compiler checks the parameters of methods bivariantly.
   execute?(args: never, ctx: ToolContext): unknown
   reconcile?(args: never, ctx: ToolContext): Reconciled | undefined | Promise<Reconciled | undefined>
   preview?(args: never, ctx: ToolContext): unknown
@@ -171,7 +175,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   readonly secrets?: readonly string[]
   readonly strict?: boolean
 
-  /** Runs the tool, see `Tool.execute`. `args` is validated against `parameters`. */
+  /** Runs the tool: see `Tool.execute`. `args` has been validated against `parameters`. */
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
@@ -185,7 +189,7 @@ export interface ToolOptions<S, Value, Context, Name extends string = string> ex
    * Default: no arguments.
    */
   parameters?: S
-  /** The JSON Schema to show to the model, for a Standard Schema that can't produce one. */
+  /** The JSON Schema that the model sees, for a Standard Schema that can't produce one. */
   jsonSchema?: JsonSchema
   /** See `Tool.approval`. */
   approval?: boolean | ((args: InputOf<S>, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
@@ -227,21 +231,21 @@ const toolNames: OptionNames<Tool> = {
   preview: true,
 }
 
-/** Includes the fields of a tool, because a tool may be defined from another one. */
+/** The names include the fields of a tool, because a tool may be defined from another tool. */
 const definitionNames: OptionNames<Tool & ToolOptions<unknown, unknown, unknown>> = { ...toolNames, jsonSchema: true }
 
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
 /**
  * Defines a tool. Throws `invalid_tool` for an invalid name or schema, and `invalid_option` for an option out of range. A JSON Schema is
- * compiled when the tool is registered, and refused then if it is invalid.
+ * compiled when the tool is registered. If it is invalid, it is refused at that time.
  *
  * ```ts
  * const add = defineTool({ name: 'add', description: 'Adds two numbers.', parameters: z.object({ a: z.number(), b: z.number() }),
  *   effect: 'read', execute: ({ a, b }) => a + b })
  * ```
  */
-// No default for `S`: the compiler would check `parameters` against it if another option is mistyped.
+// `S` has no default. With a default, the compiler would check `parameters` against it if another option is mistyped.
 export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown, const Name extends string = string>(
   options: ToolOptions<S, Value, Context, Name> & { parameters?: NoInfer<WrittenSchema<S>> },
 ): DefinedTool<ArgsOf<S>, Value, Context, Name, InputOf<S>> {
@@ -261,7 +265,7 @@ export function defineTool<const S extends ParametersSchema, Value = unknown, Co
 
 export const toolName: RegExp = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Throws `invalid_tool`. */
+/** Throws `invalid_tool` if a tool's name is invalid. */
 function checkToolName(name: unknown): void {
   if (typeof name === 'string' && toolName.test(name)) return
   throw new ToolloopError('invalid_tool', `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(name)}\``)
@@ -272,13 +276,13 @@ export function throwDuplicateName(name: string): never {
 }
 
 /**
- * Checks that `tool` has a legal name, a description, an object schema and valid options. Throws `invalid_tool` or `invalid_option`
- * otherwise.
+ * Checks that `tool` has a legal name, a description, an object schema and valid options. Otherwise throws `invalid_tool` or
+ * `invalid_option`.
  */
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
   checkToolName(tool.name)
-  // An instance of a class may have other members.
+  // For an instance of a class, other members are allowed.
   if (isPlainObject(tool)) checkOtherNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
@@ -304,14 +308,15 @@ export function checkTool(tool: AnyTool): void {
   }
 }
 
-/** A tool's definition in OpenAI's shape, as it is sent to models. */
+/** Returns a tool's definition in OpenAI's format, as it is sent to models. */
 export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' | 'parameters' | 'strict'>): ToolDefinition {
   const { name, description, strict } = tool
   return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...withoutUndefined({ strict }) } }
 }
 
 /**
- * Converts a mixed list of tools and definitions to definitions. Returns the list itself if it only has definitions. Throws `invalid_tool`.
+ * Converts a mixed list of tools and definitions to definitions. Returns the list itself if it contains only definitions. Throws
+ * `invalid_tool`.
  */
 export function definitionsOf(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   return tools.every((tool) => definitionOf(tool) === tool) ? (tools as readonly ToolDefinition[]) : tools.map(definitionOf)
@@ -324,7 +329,7 @@ function definitionOf(tool: AnyTool | ToolDefinition): ToolDefinition {
   return isStandardSchema(parameters) ? { ...tool, function: { ...tool.function, parameters: parametersOf({ name, parameters }) } } : tool
 }
 
-/** Like `definitionsOf`, for a request. Throws `invalid_tool` if a name is invalid or occurs twice, as a registry does. */
+/** Works like `definitionsOf`, for a request. Like a registry, throws `invalid_tool` if a name is invalid or occurs twice. */
 export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   const definitions = definitionsOf(tools)
   const names = new Set<string>()

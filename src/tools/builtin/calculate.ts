@@ -4,9 +4,9 @@ import { toText } from './calculator/exact-number.ts'
 
 /** The result of `calculate`. */
 export interface Calculation {
-  /** The expression as it was given. */
+  /** The expression, as the model gave it. */
   expression: string
-  /** The result. A string if a JavaScript number would lose digits. */
+  /** The result. It is a string if a JavaScript number would lose digits. */
   result: number | string
 }
 

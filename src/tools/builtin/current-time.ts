@@ -8,7 +8,7 @@ export interface CurrentTimeOptions {
   /**
    * Returns the current time. Default: the system's clock.
    *
-   * Contract: not awaited. If it throws, the call fails.
+   * Contract: the function is not awaited. If it throws, the call fails.
    */
   now?: () => Date
 }
@@ -17,17 +17,17 @@ const optionNames: OptionNames<CurrentTimeOptions> = { now: true }
 
 /** The result of `current_time`. */
 export interface CurrentTime {
-  /** ISO 8601 with the offset of the zone: `2026-02-03T04:05:06+01:00`. */
+  /** The date and time in ISO 8601, with the offset of the zone: `2026-02-03T04:05:06+01:00`. */
   iso: string
-  /** `2026-02-03`. */
+  /** The date: `2026-02-03`. */
   date: string
-  /** `04:05:06`. */
+  /** The time: `04:05:06`. */
   time: string
   /** The name of the day in English. */
   weekday: string
   /** The IANA name of the zone. */
   timeZone: string
-  /** `+01:00`. */
+  /** The offset from UTC: `+01:00`. */
   utcOffset: string
 }
 
@@ -59,7 +59,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
       const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
       const date = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
       const time = `${part('hour')}:${part('minute')}:${part('second')}`
-      // `GMT` without a number means no offset.
+      // Without a number, `GMT` means no offset.
       const utcOffset = part('timeZoneName').slice('GMT'.length) || '+00:00'
       return {
         iso: `${date}T${time}${utcOffset}`,
@@ -73,7 +73,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
   })
 }
 
-/** The name of the zone as requested, in its usual spelling. The system may only know an older name. */
+/** Returns the name of the requested zone, in its usual spelling. The system may only know an older name of the zone. */
 function nameOf(format: Intl.DateTimeFormat, asked: string | undefined): string {
   const known = format.resolvedOptions().timeZone
   return asked === undefined || asked.toLowerCase() === known.toLowerCase() ? known : asked
@@ -103,7 +103,7 @@ function formatFor(timeZone: string | undefined): Intl.DateTimeFormat {
   }
 }
 
-/** Zones whose city occurs in `wanted`, because models often give a city: `New York`, `Tokyo, Japan`. */
+/** Returns zones whose city occurs in `wanted`, because models often give a city: `New York`, `Tokyo, Japan`. */
 function zonesLike(wanted: string): string[] {
   const words = (text: string) =>
     text

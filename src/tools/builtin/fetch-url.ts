@@ -5,19 +5,20 @@ import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import type { HttpAnswer } from './web/http-get.ts'
 import { AddressRule } from './web/public-address.ts'
 
-/** Options of `fetch_url`: what it may reach, and for how long. */
+/** Options of `fetch_url`: the addresses that it may reach, and its time limit. */
 export interface FetchUrlOptions {
   /**
-   * Also allows addresses of this machine and of private networks. `true` allows all of them; a list allows only the addresses in its
-   * ranges (`127.0.0.1/32`, `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should reach.
+   * Also allows addresses of this machine and of private networks. `true` allows all of these addresses; a list allows only the addresses
+   * in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Default false, because a model could otherwise reach services that only you should
+   * reach.
    */
   allowPrivateAddresses?: boolean | readonly string[]
-  /** Time limit for the whole fetch including redirects, in milliseconds. Default 20,000. */
+  /** Time limit for the whole fetch, including redirects, in milliseconds. Default 20,000. */
   timeoutMs?: number
   /**
    * Resolves a host to addresses, which are checked and then used for the connection. Default: the system's resolver.
    *
-   * Contract: awaited, within the time limit. If it rejects, the call fails.
+   * Contract: the function is awaited, within the time limit. If it rejects, the call fails.
    */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
 }
@@ -28,16 +29,16 @@ const optionNames: OptionNames<FetchUrlOptions> = { allowPrivateAddresses: true,
 export interface FetchedPage {
   /** The address after redirects. */
   url: string
-  /** HTTP status. */
+  /** The HTTP status. */
   status: number
-  /** The content type as sent; `''` if there was none. */
+  /** The content type that the server sent; `''` if it sent none. */
   contentType: string
   /**
-   * The text of the body. For HTML, it is the readable text of the page, starting with the title. For a body that is not text, it is a
+   * The text of the body. For HTML, this is the readable text of the page, starting with the title. For a body that is not text, this is a
    * note.
    */
   text: string
-  /** Bytes of the body that were read, decompressed. For a body that is not text, its announced size. */
+  /** The number of bytes of the body that were read, after decompression. For a body that is not text, its announced size. */
   bytes: number
   /** Set if the body was longer than `maxBytes`. */
   truncated?: true
@@ -65,7 +66,7 @@ export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
     effect: 'read',
     execute: ({ url, maxBytes = 262_144 }: { url: string; maxBytes?: number }, { signal }: ToolContext): Promise<FetchedPage> =>
       withDeadline(signal, timeoutMs, url, async (limited) => {
-        // The first fetch loads HTTP, TLS and zlib.
+        // The import is delayed until the first fetch, because it loads HTTP, TLS and zlib.
         const { get } = await import('./web/http-get.ts')
         const found = resolveHost === undefined ? {} : { resolveHost }
         return pageOf(await get({ url, maxBytes, wants: mayBeText, rule, ...found, signal: limited }), limited)
@@ -73,7 +74,7 @@ export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
   })
 }
 
-/** Runs `work` with a signal that is aborted when `signal` is, or when the time is up. */
+/** Runs `work` with a signal that is aborted when `signal` is aborted or when the time is up. */
 async function withDeadline<T>(signal: AbortSignal, timeoutMs: number, url: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted()
   const controller = new AbortController()
@@ -106,7 +107,7 @@ async function pageOf(
   return { url, status, contentType, text: title === '' ? text : `Title: ${title}\n\n${text}`, bytes: body.length, ...cut }
 }
 
-/** Returns false for types that are not text, whose body need not be read. */
+/** Whether a content type may be text. The body of any other type need not be read. */
 function mayBeText(contentType: string): boolean {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
   return !/^(image\/(?!svg)|audio\/|video\/|font\/|model\/|application\/(pdf|zip|gzip|x-(tar|7z|bzip|xz|rar).*|msword|vnd\.(ms-|open)|wasm|java-archive))/.test(

@@ -17,10 +17,10 @@ export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './s
 
 /** Options of the built-in tools. */
 export interface BuiltinToolsOptions {
-  /** The folder that the file tools may read. They can't read anything outside it. Default: the current folder. */
+  /** The folder that the file tools may read. The tools can't read anything outside it. Default: the current folder. */
   workspace?: string
   /**
-   * Further files and folders in the workspace that the tools must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * More files and folders in the workspace that the tools must not read. Git's own files, dot-env files and `.toolloop/runs` are always
    * refused. Default: none.
    */
   refused?: readonly string[]
@@ -29,7 +29,7 @@ export interface BuiltinToolsOptions {
   /**
    * Returns the current time. Default: the system's clock.
    *
-   * Contract: not awaited. If it throws, the call fails.
+   * Contract: the function is not awaited. If it throws, the call fails.
    */
   now?: () => Date
 }

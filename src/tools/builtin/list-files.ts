@@ -18,13 +18,13 @@ type ListFilesArgs = {
 
 /** A file or folder found by `list_files`. */
 export interface ListedFile {
-  /** Path relative to the workspace. */
+  /** The path relative to the workspace. */
   path: string
-  /** 0 for a folder. */
+  /** The size in bytes; 0 for a folder. */
   bytes: number
-  /** Number of lines, if requested. Only for text files. */
+  /** The number of lines, if requested. Set only for text files. */
   lines?: number
-  /** Time of the last change, as ISO 8601 in UTC. */
+  /** The time of the last change, as ISO 8601 in UTC. */
   modified: string
 }
 
@@ -32,7 +32,7 @@ export interface ListedFile {
 export interface FileList {
   /** The listed folder, relative to the workspace. */
   path: string
-  /** Number of matches. Like the totals, it includes matches that are not shown. */
+  /** The number of matches. Like the totals, it includes matches that are not in `files`. */
   count: number
   totalBytes: number
   /** The sum of all line counts. Set only if lines were counted. */
@@ -40,7 +40,7 @@ export interface FileList {
   files: ListedFile[]
   /** Set if some files are not shown, or if the search stopped early. */
   truncated?: true
-  /** Says what may be missing from the list. */
+  /** Says which files may be missing from the list. */
   note?: string
 }
 
@@ -49,7 +49,7 @@ export interface ListFilesOptions {
   /** The folder that may be read. Default: the current folder. */
   workspace?: string
   /**
-   * Further files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * More files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
    * refused. Default: none.
    */
   refused?: readonly string[]
@@ -81,8 +81,8 @@ const parameters = {
 } as const
 
 /**
- * Creates the tool `list_files`: lists the files of a folder with size, time of the last change and number of lines. Leaves out what git
- * ignores.
+ * Creates the tool `list_files`: lists the files of a folder with size, time of the last change and number of lines. Leaves out files that
+ * git ignores.
  */
 export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`listFilesTool`')
@@ -162,7 +162,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
     name: (a, b) => direction * byName(a, b),
     size: (a, b) => direction * (a.bytes - b.bytes),
     modified: (a, b) => direction * (a.modified < b.modified ? -1 : a.modified > b.modified ? 1 : 0),
-    // Files without a line count come last in both directions.
+    // Files without a line count come last in both orders.
     lines: (a, b) =>
       a.lines === undefined || b.lines === undefined
         ? Number(a.lines === undefined) - Number(b.lines === undefined)
@@ -171,7 +171,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
   return (a, b) => by[sort](a, b) || byName(a, b)
 }
 
-/** Keeps the first few of many files in an order, without keeping or sorting all of them. */
+/** Keeps the first few of many files in an order, without storing or sorting all of them. */
 class FirstFew {
   readonly #few: number
   readonly #compare: Compare

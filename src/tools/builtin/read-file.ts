@@ -13,14 +13,14 @@ type ReadFileArgs = {
 
 /** The result of `read_file`. */
 export interface FileText {
-  /** Path relative to the workspace. */
+  /** The path relative to the workspace. */
   path: string
-  /** First and last line in `text`, from 1. They are 1 and 0 for an empty file. */
+  /** The numbers of the first and last line in `text`, from 1. For an empty file, they are 1 and 0. */
   from: number
   to: number
-  /** Number of lines of the whole file. */
+  /** The number of lines in the whole file. */
   totalLines: number
-  /** Size of the whole file. */
+  /** The size of the whole file. */
   bytes: number
   text: string
   /** Set if `text` was cut at `maxBytes`. */
@@ -32,7 +32,7 @@ export interface ReadFileOptions {
   /** The folder that may be read. Default: the current folder. */
   workspace?: string
   /**
-   * Further files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * More files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
    * refused. Default: none.
    */
   refused?: readonly string[]
@@ -40,7 +40,10 @@ export interface ReadFileOptions {
 
 const optionNames: OptionNames<ReadFileOptions> = { workspace: true, refused: true }
 
-/** Default size. With a third more for JSON escapes, the result still fits in a run's default `maxResultBytes`. */
+/**
+ * The default maximum size of the text, in bytes. Even with a third more for JSON escapes, the result fits in a run's default
+ * `maxResultBytes`.
+ */
 const defaultBytes = 49_152
 
 const parameters = {
@@ -55,7 +58,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** Creates the tool `read_file`: reads a text file, or some lines of it. Refuses binary files. */
+/** Creates the tool `read_file`: reads a text file, or a range of its lines. Refuses binary files. */
 export function readFileTool(options: ReadFileOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`readFileTool`')
   const { workspace: folder, refused } = options

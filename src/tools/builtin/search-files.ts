@@ -18,14 +18,14 @@ type SearchFilesArgs = {
 /** The result of `search_files`. */
 export interface SearchResult {
   query: string
-  /** Number of matching lines, including those not shown. */
+  /** The number of matching lines, including lines that are not in `matches`. */
   count: number
-  /** Number of files with at least one matching line. */
+  /** The number of files with at least one matching line. */
   files: number
   matches: FileMatch[]
   /** Set if some matches are not shown, or if the search stopped early. */
   truncated?: true
-  /** Says what the search may have missed. */
+  /** Says which matches the search may have missed. */
   note?: string
 }
 
@@ -34,7 +34,7 @@ export interface SearchFilesOptions {
   /** The folder that may be read. Default: the current folder. */
   workspace?: string
   /**
-   * Further files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
+   * More files and folders in the workspace that the tool must not read. Git's own files, dot-env files and `.toolloop/runs` are always
    * refused. Default: none.
    */
   refused?: readonly string[]
@@ -46,7 +46,7 @@ export interface SearchFilesOptions {
 
 const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, refused: true, maxEntries: true, regexTimeoutMs: true }
 
-/** Number of files searched in parallel. */
+/** Number of files that are searched in parallel. */
 const filesAtOnce = 8
 
 const parameters = {
@@ -65,7 +65,7 @@ const parameters = {
 } as const
 
 /**
- * Creates the tool `search_files`: finds lines of text files that contain a text or match a regular expression. Leaves out what git
+ * Creates the tool `search_files`: finds lines of text files that contain a text or match a regular expression. Leaves out files that git
  * ignores.
  */
 export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
@@ -101,10 +101,10 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
 }
 
 /**
- * Adds the matches of the files to the result, in order. Returns the number of files that could not be read; rejects for any other failure.
+ * Adds the matches of the files to the result, in order. Returns the number of files that could not be read. Rejects for any other failure.
  */
 async function searchSome(workspace: Workspace, entries: WalkEntry[], search: FileSearch, result: SearchResult): Promise<number> {
-  // Waits for all files, so that none is still open if one of them ends the search.
+  // Waits for all files, so that no file is still open if another file ends the search.
   const searched = await Promise.allSettled(entries.map((entry) => searchFile(workspace, entry, search)))
   let room = search.most
   let unreadable = 0

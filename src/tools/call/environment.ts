@@ -9,18 +9,18 @@ import type { ModelAnswer, ModelQuestion, ToolContext, WritableContext } from '.
 export interface ToolCallEnvironment
   extends Pick<WritableContext, 'metadata' | 'answer' | 'asked' | 'decision' | 'run' | 'trace' | 'saved' | 'save' | 'mcpClient'> {
   context: unknown
-  /** Aborted when the run ends; the call is then abandoned at once. */
+  /** Aborted when the run ends. The call is then abandoned at once. */
   signal: AbortSignal
-  /** Calls `over` when `signal` is aborted. Returns a function that unsubscribes. Default: a listener on the signal, which costs more. */
+  /** Calls `over` when `signal` is aborted. Returns a function that unsubscribes. Default: a listener on the signal, which is slower. */
   whenOver?(over: () => void): () => void
   toolCallId: string
   runId: string
   iteration: number
   idempotencyKey: string
   askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
-  /** Reads the value that the call has saved. */
+  /** Reads the value that this call has saved earlier. */
   readSaved?(): Promise<Json | undefined>
-  /** Set if the call has been approved. Only for `run`, which otherwise refuses tools that require approval. */
+  /** Set if the call has been approved. Used only by `run`, which otherwise refuses tools that require approval. */
   approved?: boolean
   /** The run's time limit for one attempt, in milliseconds. The tool's own limit takes precedence. */
   timeoutMs: number
@@ -36,13 +36,13 @@ export interface ToolCallEnvironment
   onProgress?(update: Json): void
 }
 
-/** What a function returned or threw in its last attempt. */
+/** The value that a function returned or threw in its last attempt. */
 export interface RawEnd {
   value?: unknown
   thrown?: unknown
 }
 
-/** How a call ended, as data: running a call never throws. */
+/** The end of a call, as data, because running a call never throws. */
 export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
 
 /** The end of a call whose tool was started. */
@@ -53,7 +53,7 @@ export type ExecutedEnd =
       content: string
       code: ErrorCode
       attempts: number
-      /** `possible`: the call may have taken effect, or may still do so. `known`: `reconcile` says that it has. */
+      /** `possible`: the call may have taken effect, or may still take effect. `known`: `reconcile` says that the call has taken effect. */
       effect?: 'possible' | 'known'
     }
   | { outcome: 'question'; question: Question; attempts: number }
@@ -64,7 +64,7 @@ export function listen(signal: AbortSignal, listener: () => void): () => void {
   return () => signal.removeEventListener('abort', listener)
 }
 
-/** The environment of a call that a tool makes while it is running. `number`: distinguishes several such calls. */
+/** Creates the environment for a call that a running tool makes. `number`: distinguishes several such calls of the same tool. */
 export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
   return {
     context: ctx.context,
@@ -80,7 +80,7 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
   }
 }
 
-/** Wraps the environment of a caller: if a callback fails, the failure is logged and the call continues. */
+/** Wraps the environment of a caller. If a callback fails, the failure is logged and the call continues. */
 export function failSafe(environment: ToolCallEnvironment): ToolCallEnvironment {
   const { onStart, onProgress, whenOver, logger, runId, toolCallId } = environment
   const failed = (callback: string) => (error: unknown) =>

@@ -8,13 +8,13 @@ import { type ExecutedEnd, listen, type ToolCallEnd, type ToolCallEnvironment } 
 
 /** Maximum time for `reconcile`, in milliseconds. If the time limit of one attempt is shorter, that limit applies instead. */
 const longestMs = 30_000
-/** The same limit once the run is over and nobody waits for the answer. */
+/** The maximum time for `reconcile` after the run has ended, when nobody waits for the answer. */
 const longestAfterEndMs = 1_000
 
-/** A tool's answer about whether a call took effect. `continues`: the call has saved a value, from which its next attempt continues. */
+/** A tool's answer about whether a call took effect. `continues`: the call has saved a value from which its next attempt can continue. */
 export type Finding = { ran: true; value: unknown } | { ran: false; continues: boolean }
 
-/** Asks a tool whether a call took effect. Returns undefined if it can't tell or can't be asked. */
+/** Asks a tool whether a call took effect. Returns undefined if the tool can't tell or can't be asked. */
 export async function askReconcile(
   { tool, args, input }: PreparedCall,
   environment: ToolCallEnvironment,
@@ -54,7 +54,7 @@ export async function askReconcile(
   }
 }
 
-/** The end of a call that did not finish by itself, or that failed after an abandoned attempt. */
+/** The end of a call that failed after an abandoned attempt, or that did not end by itself. */
 export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
 
 /** Adds the finding about the call's effect to the end of the call. `endOf` creates the end of a call that returned the given value. */
@@ -79,7 +79,7 @@ function contextOf(environment: ToolCallEnvironment, attempt: number, signal: Ab
   return ctx
 }
 
-/** Throws if `found` is not a valid answer. */
+/** Checks the answer of a tool. Throws if `found` is not a valid answer. */
 function read(found: Reconciled | undefined): Reconciled | undefined {
   if (found === undefined) return undefined
   if (typeof found === 'object' && found !== null && typeof found.ran === 'boolean') return found

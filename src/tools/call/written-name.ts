@@ -1,10 +1,10 @@
-/** The recipient in the rest of a message header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
+/** Matches the recipient in the rest of a message header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
 const recipient = /(?:^|[\s>])to=([^\s<]+)/
-/** The start of a control token, such as `<|channel|>` or `<｜tool▁sep｜>`. */
+/** Matches the start of a control token, such as `<|channel|>` or `<｜tool▁sep｜>`. */
 const controlToken = /<[|｜]/
-/** Words that remain of such a header after its tokens were lost. */
+/** Matches words of a message header whose tokens have been lost. */
 const headerWords = /(?<!\s)\s+(?:analysis|commentary|final|json|code)$/
-/** What models add before and after a tool's name: `functions.get_weather:0`, `get_weather.call`. */
+/** Matches the texts that models add before and after a tool's name: `functions.get_weather:0`, `get_weather.call`. */
 const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
 const suffix = /(?::\d+|\.call)$/
 
@@ -21,7 +21,7 @@ export function withoutDecoration(written: string): string {
   return withoutMarkup(written).trim().replaceAll('\\', '').replace(prefix, '').replace(suffix, '').trim()
 }
 
-/** Names that differ only in case and in the separators between words have the same key. */
+/** Returns a key for a name. Names that differ only in case and in the separators between words have the same key. */
 function keyOf(name: string): string {
   return name.toLowerCase().replace(/[-.:/\s]/g, '_')
 }
@@ -39,7 +39,7 @@ export class ToolNames {
     }
   }
 
-  /** The tool with that name, or the only one that matches without decoration; undefined if several do. */
+  /** Returns the tool with exactly this name, or the only tool whose name matches without decoration. Undefined if several tools match. */
   meantBy(written: string): string | undefined {
     if (this.#names.has(written)) return written
     const bare = withoutDecoration(written)

@@ -9,43 +9,43 @@ export interface McpAuthorization {
   /** The name under which the server was configured. */
   server: string
   /**
-   * The address to open in the user's browser. It contains no secret, but whoever opens it decides which account signs in: show it only to
-   * the user.
+   * The address to open in the user's browser. It contains no secret. However, the account of the person who opens it is signed in, so show
+   * it only to the user.
    */
   url: URL
-  /** Aborted when nothing waits for the sign-in any more. */
+  /** Aborted when nothing waits for the sign-in any longer. */
   signal: AbortSignal
 }
 
 /**
- * Stores tokens and client registrations: one secret text per server.
+ * Stores tokens and client registrations, as one secret text for each server.
  *
  * Contract: all methods may be async and are awaited. If one throws, the request that needs the token fails.
  */
 export interface McpTokenStore {
-  /** Returns the text saved under a key, or undefined. The key reveals nothing about the text. */
+  /** Returns the text that was saved under a key, or undefined. The key reveals nothing about the text. */
   load(key: string): string | undefined | Promise<string | undefined>
   save(key: string, text: string): void | Promise<void>
   remove(key: string): void | Promise<void>
   /**
-   * Runs `work` under a lock on `key` that all processes share, and settles like `work`. Needed if several processes share the store:
-   * many authorization servers accept a refresh token only once, and revoke all tokens if it is sent again. `work` loads, renews and saves
-   * the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
+   * Runs `work` under a lock on `key` that all processes share, and settles like `work`. Needed if several processes share the store,
+   * because many authorization servers accept a refresh token only once, and revoke all tokens if it is sent again. `work` loads, renews
+   * and saves the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
    * if `signal` is aborted before the lock is held. Default: calls within this process take turns.
    */
   lock?(key: string, work: () => Promise<void>, options: { signal: AbortSignal }): Promise<void>
 }
 
 /**
- * How to sign in to a server with OAuth 2.1 (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). The server says
- * where to sign in. Without a `clientId`, the client identifies itself by its `clientMetadataUrl`, or registers itself.
+ * How to sign in to a server with OAuth 2.1 (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). The server's
+ * metadata says where to sign in. Without a `clientId`, the client identifies itself by its `clientMetadataUrl`, or registers itself.
  */
 export interface McpAuth {
   /** The client id, if the client was registered with the authorization server beforehand. */
   clientId?: string
-  /** The client secret, if there is one. */
+  /** The client secret, if the client has one. */
   clientSecret?: string
-  /** A private key that replaces the secret, in PEM, and its algorithm, such as `ES256`. Only for `client_credentials`. */
+  /** A private key in PEM that replaces the secret, and its algorithm, such as `ES256`. Used only with `client_credentials`. */
   privateKey?: { pem: string; algorithm: string }
   /** The https address of a document that describes this client, for authorization servers that support it (CIMD). */
   clientMetadataUrl?: string
@@ -60,22 +60,22 @@ export interface McpAuth {
   grant?: 'authorization_code' | 'client_credentials'
   /** The scopes to request, separated by spaces. Default: the scopes that the server says it needs. */
   scope?: string
-  /** The only authorization server that may be used. Default: the one that the MCP server names. */
+  /** The only authorization server that may be used. Default: the authorization server that the MCP server names. */
   issuer?: string
   /** The redirect address. Default `http://127.0.0.1/callback`, for which `toolloop mcp login` tells `authorize` the port. */
   redirectUrl?: string | URL
   /**
    * Asks a user to sign in. Resolves with the address to which the browser was redirected: `redirectUrl` with a query. Default: nobody is
-   * asked; stored tokens are used and renewed, until somebody signs in with `toolloop mcp login`.
+   * asked. Stored tokens are used and renewed. To get tokens, sign in with `toolloop mcp login`.
    *
-   * Contract: awaited. If it rejects, the sign-in fails, and the user is not asked again.
+   * Contract: the function is awaited. If it rejects, the sign-in fails, and the user is not asked again.
    */
   authorize?: (authorization: McpAuthorization) => Promise<string | URL>
   /** Where tokens are stored. Default: files in `~/.toolloop/mcp` that only their owner can read. */
   store?: McpTokenStore
   /**
-   * Which addresses in private networks the server may refer the client to during sign-in: all (`true`), none (`false`), or ranges such as
-   * `10.1.0.0/16`. Default: all if the server's own address is `localhost` or a private IP address, otherwise none.
+   * The addresses in private networks to which the server may refer the client during sign-in: all (`true`), none (`false`), or ranges such
+   * as `10.1.0.0/16`. Default: all if the server's own address is `localhost` or a private IP address, otherwise none.
    */
   allowPrivateAddresses?: boolean | readonly string[]
 }
@@ -96,7 +96,7 @@ const optionNames: OptionNames<McpAuth> = {
   allowPrivateAddresses: true,
 }
 
-/** Throws `invalid_option`. The message contains no secret. */
+/** Checks the options. Throws `invalid_option`, with a message that contains no secret. */
 export function checkAuth(auth: McpAuth, at: string): void {
   const expect = (holds: boolean, key: string, expected: string) => {
     if (!holds) throw new InvalidOptionError(`${at}.${key}`, expected, 'another value')

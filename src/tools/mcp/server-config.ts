@@ -14,18 +14,21 @@ import { isJsonObject } from '../../core/messages.ts'
 import type { ToolEffect } from '../tool.ts'
 import { checkAuth, type McpAuth } from './auth-options.ts'
 
-/** Options of every MCP server, however it is reached. */
+/** Options of every MCP server, whether it is a program or has a web address. */
 export interface McpServerOptions {
-  /** Prefix of the names of its tools, followed by `__`. Default: the server's name. `''` means no prefix. */
+  /** The prefix of the names of the server's tools, followed by `__`. Default: the server's name. `''` means no prefix. */
   prefix?: string
-  /** The tools to use, by the server's own names. Default: all. */
+  /** The tools to use, by the names that the server gives them. Default: all. */
   tools?: readonly string[]
   /**
-   * Which calls need approval: all, none, or calls to the tools with these names. Default: calls to tools that the server marks as
+   * The calls that need approval: all, none, or calls to the tools with these names. Default: calls to tools that the server marks as
    * destructive.
    */
   approval?: boolean | readonly string[]
-  /** The side effects of its tools, by the server's own names. Default: `'unsafe'`, or what its annotations say if they are trusted. */
+  /**
+   * The side effects of the server's tools, by the names that the server gives them. Default: `'unsafe'`, or the effect in the server's
+   * annotations if they are trusted.
+   */
   effects?: Readonly<Record<string, ToolEffect>>
   /**
    * Whether to trust the server's annotations that a tool only reads, or that its calls may be repeated. Default false, because annotations
@@ -39,10 +42,10 @@ export interface McpServerOptions {
   startTimeoutMs?: number
   /**
    * Time limit of one call in milliseconds. Each progress report of the server restarts it, until the call has taken `maxToolTimeoutMs`.
-   * Default: the run's.
+   * Default: the run's time limit.
    */
   toolTimeoutMs?: number
-  /** Time limits of single tools in milliseconds, by the server's own names, in place of `toolTimeoutMs`. */
+  /** Time limits of single tools in milliseconds, by the names that the server gives them. They take precedence over `toolTimeoutMs`. */
   timeouts?: Readonly<Record<string, number>>
   /**
    * Maximum time of a call with progress reports, in milliseconds. If the time limit of the call is longer, that limit applies instead.
@@ -51,88 +54,92 @@ export interface McpServerOptions {
   maxToolTimeoutMs?: number
   /**
    * The protocol version to use: `2026-07-28`, or `2025-11-25` and earlier. Default: a server at a URL is asked which versions it supports.
-   * With a program, the older version is tried first, because some programs exit if they receive anything else before its handshake.
+   * With a program, the older version is tried first, because some programs exit if they receive another request before that version's
+   * handshake.
    */
   protocolVersion?: '2025-11-25' | '2026-07-28'
   /**
-   * Whether the server may ask the user questions during a call (elicitation). If it asks one, the run ends `paused` with that question.
-   * Default true. False: the server is told that no user can be asked.
+   * Whether the server may ask the user questions during a call (elicitation). If it asks a question, the run ends `paused` with that
+   * question. Default true. If false, the server is told that no user can be asked.
    */
   questions?: boolean
   /**
    * Whether calls may become tasks, which continue after their request has ended and are polled: `true`, or an object with a time limit.
    * `timeoutMs`: the time limit of a call after it has become a task, default 3,600,000. In a run with a journal, another process can
-   * continue to wait for the task. Default true. False: tools that require tasks fail.
+   * continue to wait for the task. Default true. If false, tools that require tasks fail.
    */
   tasks?: boolean | { timeoutMs?: number }
   /**
-   * Whether the server may ask the run's model something during a call (sampling), within the run's limits and budgets: `true`, or an
+   * Whether the server may send requests to the run's model during a call (sampling), within the run's limits and budgets: `true`, or an
    * object with limits. `maxTokens`: maximum tokens of one answer, default 4,096. `maxRequests`: maximum requests per call, default 10. The
    * model sees only the server's messages, not the conversation. Its answer is sent to the server. Default false: such requests are
    * refused.
    */
   sampling?: boolean | { maxTokens?: number; maxRequests?: number }
   /**
-   * Which resources the model can read. `'all'`: all resources, with the tools `list_resources` and `read_resource`. `'links'`: only
+   * The resources that the model can read. `'all'`: all resources, with the tools `list_resources` and `read_resource`. `'links'`: only
    * resources that the result of one of the server's tools has linked to in the same run, with `read_resource` alone. Default: none.
    */
   resources?: 'all' | 'links'
   /** Whether the model can list and read prompts, with the tools `list_prompts` and `get_prompt`. Default false. */
   prompts?: boolean
   /**
-   * What to include in `McpTools.instructions()`: `true` for the server's own instructions, or an object to also include prompts and
-   * resources, by name and address. You trust these texts like your own instructions. Default: nothing.
+   * The texts to include in `McpTools.instructions()`: `true` for the server's own instructions, or an object to also include prompts and
+   * resources, by name and address. You trust these texts like your own instructions. Default: no texts.
    */
   instructions?: boolean | { own?: boolean; prompts?: readonly string[]; resources?: readonly string[] }
-  /** True: if the server can't be started, the others work without it, and it is retried in the background. Default false. */
+  /** Whether the other servers work without this server if it can't be started. It is then retried in the background. Default false. */
   optional?: boolean
 }
 
-/** A server that is a program on this machine, reached over standard input and output. */
+/** A server that is a program on this machine. Messages are sent over its standard input and output. */
 export interface McpCommand extends McpServerOptions {
   /** The program to start: a name on the `PATH`, or a path. */
   command: string
-  /** Its arguments. */
+  /** The arguments of the program. */
   args?: readonly string[]
-  /** Environment variables to add to the few it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. It inherits no others. */
+  /**
+   * Environment variables for the program, in addition to the few that it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. It inherits
+   * no other variables.
+   */
   env?: Readonly<Record<string, string>>
   /** The working directory. Default: the current folder. */
   cwd?: string
 }
 
-/** A server at a web address, reached over streamable HTTP. */
+/** A server at a web address. Messages are sent over streamable HTTP. */
 export interface McpUrl extends McpServerOptions {
   /** The address of the server, with `http:` or `https:`. */
   url: string | URL
   /**
    * Headers to send with every request. A function is called for each request, so that a token can be renewed.
    *
-   * Contract: awaited. If it throws or rejects, that request fails.
+   * Contract: the function is awaited. If it throws or rejects, the request fails.
    */
   headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
-  /** Signs in with OAuth if the server requires it: `{}` discovers everything and stores tokens. Default: no sign-in. */
+  /** Signs in with OAuth if the server requires it. `{}` discovers all settings and stores tokens. Default: no sign-in. */
   auth?: McpAuth
   /**
    * Sends the requests, except those of a sign-in. Default: the global `fetch`.
    *
-   * Contract: as for the global `fetch`. If it rejects, that request fails.
+   * Contract: that of the global `fetch`. If it rejects, the request fails.
    */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 
-/** An MCP server: a program to start, or an address. */
+/** An MCP server: a program to start, or a web address. */
 export type McpServer = McpCommand | McpUrl
 
 const texts = (expected: string) => expecting(expected, isTexts)
 const mappingOfTexts = (expected: string): Check => {
   return (value, at) => {
     const isMapping = typeof value === 'object' && value !== null && isTexts(Object.values(value))
-    // The value may be a secret.
+    // The error does not show the value, because the value may be a secret.
     if (!isMapping) throw new InvalidOptionError(at, expected, 'another value')
   }
 }
 
-/** `true`, `false`, or an object of options. */
+/** Accepts `true`, `false`, or an object of options. */
 function switchOr(checks: Readonly<Record<string, Check>>, of: string): Check {
   return (value, at) => {
     if (typeof value === 'object' && value !== null) checkOptions(value, checks, of, at)
@@ -209,7 +216,7 @@ export function checkServer(name: string, server: McpServer): void {
   }
   if (!('url' in server)) throw new InvalidOptionError(at, 'a mapping with `command` or `url`', Object.keys(server))
   checkOptions(server, urlChecks, 'an MCP server with a `url`', at)
-  // An invalid URL may contain a key, so the error does not show it.
+  // The error does not show an invalid URL, because the URL may contain a key.
   if (!isWebAddress(server.url)) throw new InvalidOptionError(`${at}.url`, 'an http or https URL', 'another value')
 }
 

@@ -1,19 +1,22 @@
 import type { McpServer } from './server-config.ts'
 
 const defaultStartTimeoutMs = 30_000
-/** Longer, because a person has to sign in. */
+/** The time limit is longer, because a person has to sign in. */
 const signInTimeoutMs = 300_000
 
-/** How long a server may take to start, in milliseconds. */
+/** Returns how long a server may take to start, in milliseconds. */
 export function startTimeoutOf(server: McpServer): number {
   const signsIn = 'url' in server && server.auth?.authorize !== undefined
   return server.startTimeoutMs ?? (signsIn ? signInTimeoutMs : defaultStartTimeoutMs)
 }
 
-/** The maximum of a timer: a longer one would fire at once. */
+/** The longest delay that a timer supports. A timer with a longer delay would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1
 
-/** Runs `work` with a signal that is aborted when one of `signals` is, or with `late()` when the time is up. Rejects with that reason. */
+/**
+ * Runs `work` with a signal that is aborted when one of `signals` is aborted, or when the time is up. Rejects with the aborted signal's
+ * reason, or with `late()` when the time is up.
+ */
 export async function within<T>(
   milliseconds: number,
   late: () => Error,
@@ -33,7 +36,7 @@ export async function within<T>(
   }
 }
 
-/** Settles like `work`, or rejects with the signal's reason once that is aborted. */
+/** Settles like `work`. If the signal is aborted first, rejects with the signal's reason. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()

@@ -5,21 +5,21 @@ import type { Operation } from './operations.ts'
 import { OperationSchemas } from './schemas.ts'
 import type { ParameterStyle } from './serialize.ts'
 
-/** The arguments of an operation's tool, and the place of each in the request. */
+/** The arguments of an operation's tool, and the place of each argument in the request. */
 export interface OperationArguments {
   schema: JsonSchema
   /** Parameters by argument name. */
   parameters: [argument: string, parameter: ParameterStyle][]
-  /** The body: a single argument, or its properties by argument name. */
+  /** The body: a single argument, or the properties of the body by argument name. */
   body: { argument: string } | { properties: [argument: string, property: string][] } | undefined
-  /** Names of arguments that are passwords. */
+  /** Names of arguments that contain passwords. */
   secrets: string[]
 }
 
 /**
- * Combines parameters and body into one object schema. If several have the same name, the first one in the order path, query, header,
- * cookie, body keeps it. The names of the others get their location as a prefix (`query_id`). The properties of a body that is a plain
- * object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid reference.
+ * Combines parameters and body into one object schema. If several parameters have the same name, the first of them, in the order path,
+ * query, header, cookie, body, keeps the name. The other names get their location as a prefix (`query_id`). The properties of a body that
+ * is a plain object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
   const schemas = new OperationSchemas(document)
@@ -91,7 +91,7 @@ function described(schema: Json, description: string): Json {
   return { ...schema, description }
 }
 
-/** Makes a legal argument name. Some providers only accept these characters and limit the length. */
+/** Creates a legal argument name. Some providers accept only these characters, and limit the length. */
 function argumentName(name: string, place: string, taken: ReadonlyMap<string, unknown>): string {
   const legal =
     name
@@ -106,7 +106,7 @@ function argumentName(name: string, place: string, taken: ReadonlyMap<string, un
   return other
 }
 
-/** An argument that was given. Ignores inherited names such as `constructor`. */
+/** Returns an argument that was given. Ignores inherited names such as `constructor`. */
 export function own(args: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(args, name) ? args[name] : undefined
 }

@@ -9,7 +9,7 @@ export interface Credentials {
   /** Encoded `name=value` pairs. */
   query: string[]
   cookies: string[]
-  /** Texts that no response and no error may contain. */
+  /** Texts that responses and errors must not contain. */
   secrets: string[]
 }
 
@@ -23,7 +23,7 @@ interface Scheme {
 
 /**
  * The security schemes of the document for which `auth` names an environment variable. Throws `invalid_option` if the document doesn't have
- * a scheme, or if its type is not supported.
+ * a scheme that `auth` names, or if the scheme's type is not supported.
  */
 export class Security {
   readonly #schemes = new Map<string, Scheme>()
@@ -48,10 +48,10 @@ export class Security {
     return alternatives.length === 0 || alternatives.some((names) => names.every((name) => this.#schemes.has(name)))
   }
 
-  /** The credentials for the first alternative that can be satisfied. Throws `tool_failed` if a variable is not set. */
+  /** Returns the credentials for the first alternative that can be satisfied. Throws `tool_failed` if a variable is not set. */
   forRequest(alternatives: readonly string[][]): Credentials {
     const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
-    // Sends no credentials if the operation doesn't declare any. Sends credentials if they are optional.
+    // Credentials are sent even if they are optional. No credentials are sent if the operation doesn't declare any.
     const able = alternatives.filter((names) => names.every((name) => this.#schemes.has(name)))
     const chosen = able.find((names) => names.length > 0) ?? []
     for (const name of chosen) {
@@ -87,7 +87,7 @@ function applying(name: string, scheme: JsonObject): Scheme['apply'] {
   if (type === 'http' && /^basic$/i.test(String(http))) {
     return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
   }
-  // Tokens of OAuth and OpenID Connect are sent in this form; the caller obtains them.
+  // OAuth and OpenID Connect tokens are sent in this form too. The application obtains them.
   if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
     return authorization((secret) => `Bearer ${secret}`)
   }

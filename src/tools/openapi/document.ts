@@ -5,11 +5,11 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 /** A document, with a function that resolves its references. */
 export interface OpenApiDocument {
   root: JsonObject
-  /** Whether this is version 3.0, in which schemas differ from JSON Schema. */
+  /** Whether the document's version is 3.0, in which schemas differ from JSON Schema. */
   is30: boolean
   /**
-   * Returns `value`, or the target of the reference if it is one. Throws `invalid_option` for a reference that is broken, circular or
-   * outside of the document: nothing is ever fetched.
+   * Returns `value`, or the target of the reference if `value` is a reference. Throws `invalid_option` for a reference that is broken,
+   * circular or leads outside the document, because nothing is ever fetched.
    */
   resolve(value: unknown): unknown
 }
@@ -27,7 +27,7 @@ export async function loadDocument(source: string | URL | object): Promise<OpenA
   }
   if (!isJsonObject(root.paths ?? {})) throw problem('Expected `paths` of the OpenAPI document to be a mapping')
   const { $RefParser } = await loadRefParser()
-  // Copied, because the package may change the object.
+  // The document is copied, because the package may change it.
   const refs = await new $RefParser().resolve(structuredClone(root), { resolve: { external: false } })
   return {
     root,
@@ -63,7 +63,10 @@ async function read(source: string | URL | object): Promise<JsonObject> {
   return content
 }
 
-/** A text with several lines, or one that starts with a brace, is the document itself. */
+/**
+ * Returns the text of a document. A text with several lines, or one that starts with a brace, is the document itself; any other text is a
+ * path.
+ */
 async function textOf(source: string | URL): Promise<string> {
   if (typeof source === 'string' && (source.includes('\n') || source.trimStart().startsWith('{'))) return source
   if (/^https?:/i.test(String(source))) {
@@ -77,7 +80,7 @@ async function textOf(source: string | URL): Promise<string> {
 async function parse(text: string, source: string | URL): Promise<unknown> {
   const { parse: parseYaml } = await import('../../core/yaml.ts')
   try {
-    // JSON is also YAML, but parsing it as YAML is far slower.
+    // JSON is also valid YAML, but parsing it as YAML is far slower.
     return text.trimStart().startsWith('{') ? JSON.parse(text) : parseYaml(text)
   } catch (error) {
     const name = text === source ? 'The OpenAPI document' : `The OpenAPI document ${show(String(source))}`

@@ -14,15 +14,15 @@ import { loadDocument, problem } from './document.ts'
 import { listOperations, type Method, methods, type Operation } from './operations.ts'
 import type { OpenApiResult } from './send-operation.ts'
 
-/** Options of `openApiTools`: which operations become tools, and how to send their requests. */
+/** Options of `openApiTools`: the operations that become tools, and how their requests are sent. */
 export interface OpenApiOptions {
-  /** The only address that requests are sent to. Default: the first server in the document. */
+  /** The only address to which requests are sent. Default: the first server in the document. */
   baseURL?: string | URL
   /** The operations that become tools, by `operationId`, or by method and path (`get /pets`). Default: all. */
   operations?: readonly string[]
-  /** Only use operations with one of these tags. Default: all. */
+  /** Tags that select operations. An operation is used if it has one of these tags. Default: all operations. */
   tags?: readonly string[]
-  /** Only use operations with one of these methods. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
+  /** Methods that select operations. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
   methods?: readonly Method[]
   /** Prefix of each tool's name, followed by `__`. Default: none. */
   prefix?: string
@@ -35,15 +35,21 @@ export interface OpenApiOptions {
   env?: Readonly<Record<string, string | undefined>>
   /** Headers to send with every request. They take precedence over headers of the same name that the model gives. */
   headers?: Readonly<Record<string, string>>
-  /** Which calls need approval: all, none, or calls of the operations with these ids. Default: none. */
+  /** The calls that need approval: all, none, or calls of the operations with these ids. Default: none. */
   approval?: boolean | readonly string[]
-  /** Allows servers on this machine and in private networks: `true`, or a list of ranges. Default: only if `baseURL` is given. */
+  /**
+   * Allows servers on this machine and in private networks: `true`, or a list of ranges. Default: they are allowed only if `baseURL` is
+   * given.
+   */
   allowPrivateAddresses?: boolean | readonly string[]
-  /** Time limit of one call, in milliseconds. Default: the run's. */
+  /** Time limit of one call, in milliseconds. Default: the run's time limit. */
   timeoutMs?: number
-  /** Maximum number of bytes to read of a response. Default 1,048,576. */
+  /** Maximum number of bytes of a response that are read. Default 1,048,576. */
   maxResponseBytes?: number
-  /** Receives a warning for each operation that is left out, and for each whose schema was repaired. Default: the package's own logger. */
+  /**
+   * Receives a warning for each operation that is left out, and for each operation whose schema was repaired. Default: the package's own
+   * logger.
+   */
   logger?: Logger
 }
 
@@ -64,8 +70,9 @@ const optionNames: OptionNames<OpenApiOptions> = {
 }
 
 /**
- * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. Leaves out
- * unsupported operations with a warning, for example if the body has no supported media type or the schema is unusable.
+ * Creates a tool for each operation of an OpenAPI 3.0 or 3.1 document. `source`: the document as an object or as JSON or YAML text, or the
+ * path of its file. Leaves out unsupported operations with a warning, for example if the body has no supported media type or the schema is
+ * unusable.
  *
  * Rejects with `invalid_option` for an invalid document or option, and with `missing_dependency` if `@apidevtools/json-schema-ref-parser`
  * is not installed. A call fails if the status of the response is not 200 to 299. The error contains the status and the text of the
@@ -139,7 +146,7 @@ function operationTool(
         : resultText(body)
     },
     execute: async (args: JsonObject, { signal }) => {
-      // The first call loads HTTP, TLS and zlib.
+      // The import is delayed until the first call, because it loads HTTP, TLS and zlib.
       const { sendOperation } = await import('./send-operation.ts')
       const credentials = security.forRequest(operation.security)
       return sendOperation({ operation, mapping, args, credentials, base, headers, rule, maxResponseBytes, signal })
@@ -152,7 +159,7 @@ function titleOf(info: Json | undefined): string | undefined {
   return isJsonObject(info) && typeof info.title === 'string' && info.title !== '' ? info.title.slice(0, 100) : undefined
 }
 
-/** The effect of a method by the semantics of HTTP (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
+/** Returns the effect of a method according to the semantics of HTTP (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
 function effectOf(method: Method): ToolEffect {
   if (method === 'get' || method === 'head') return 'read'
   return method === 'put' || method === 'delete' ? 'idempotent' : 'unsafe'
@@ -178,7 +185,10 @@ function isCalled({ id, method, path }: Operation, name: string): boolean {
   return id === name || `${method} ${path}` === name
 }
 
-/** The API's base address. Throws `invalid_option` for an invalid server, or for one relative to the place the document was loaded from. */
+/**
+ * Returns the API's base address. Throws `invalid_option` for an invalid server address, and for an address relative to the place from
+ * which the document was loaded.
+ */
 function baseOf(servers: Json | undefined, { baseURL }: OpenApiOptions): URL {
   if (baseURL !== undefined) return checkedBase(String(baseURL), '`baseURL`')
   const [first] = [servers].flat()
@@ -198,7 +208,7 @@ function withVariables(url: string, variables: Json | undefined): string {
 function checkedBase(text: string, what: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    // An invalid `baseURL` may contain a key, so the error does not show it.
+    // The error does not show an invalid `baseURL`, because it may contain a key.
     throw problem(`Expected ${what} to be an http or https URL${what === '`baseURL`' ? '' : `, got \`${text}\`: give \`baseURL\``}`)
   }
   if (url.username !== '' || url.password !== '') throw problem(`Expected ${what} to be a URL without a user name or password in it`)

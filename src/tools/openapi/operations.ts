@@ -9,7 +9,7 @@ export const methods: readonly Method[] = ['get', 'head', 'put', 'delete', 'post
 
 /** An operation of a document, with its references resolved. */
 export interface Operation {
-  /** The `operationId`, or method and path. */
+  /** The `operationId`, or the method and path. */
   id: string
   method: Method
   /** The path, with `{parameters}`. */
@@ -18,7 +18,7 @@ export interface Operation {
   description: string
   parameters: (ParameterStyle & { schema: Json | undefined; description: string; isRequired: boolean })[]
   body: OperationBody | undefined
-  /** The alternatives for authentication, each a list of security schemes by name. Empty if none is needed. */
+  /** The alternatives for authentication. Each is a list of security schemes by name. Empty if no authentication is needed. */
   security: string[][]
   /** The operation's own servers, if any. */
   servers: Json | undefined
@@ -35,7 +35,7 @@ interface OperationBody {
 /** Headers that do not become arguments: the specification ignores them, or they belong to the connection. */
 const notParameters = /^(accept|content-type|authorization|host|connection|content-length|transfer-encoding|expect|upgrade|proxy-.*)$/i
 
-/** All operations, in the order of the document. Leaves out those that can't be used and reports them to `onProblem`. */
+/** Returns all operations, in the order of the document. Leaves out operations that can't be used, and reports them to `onProblem`. */
 export function listOperations(document: OpenApiDocument, onProblem: (operation: string, reason: string) => void): Operation[] {
   const operations: Operation[] = []
   for (const [path, given] of Object.entries(document.root.paths ?? {})) {
@@ -65,7 +65,7 @@ interface GivenOperation {
 }
 
 function readOperation(document: OpenApiDocument, { id, method, path, item, operation }: GivenOperation): Operation {
-  // Parameters of the operation override those of its path.
+  // Parameters of the operation override parameters of its path.
   const all = [...parametersOf(document, item), ...parametersOf(document, operation)]
   const parameters = [...new Map(all.map((parameter) => [`${parameter.place} ${parameter.name}`, parameter])).values()]
   for (const [, name] of path.matchAll(/\{([^{}]+)\}/g)) {
@@ -85,7 +85,7 @@ function readOperation(document: OpenApiDocument, { id, method, path, item, oper
   }
 }
 
-/** The tool's description, limited to the 1,024 characters that some providers accept. */
+/** Returns the tool's description, limited to the 1,024 characters that some providers accept. */
 function describe({ summary, description }: JsonObject, method: Method, path: string): string {
   const said = [summary, description].filter((text): text is string => typeof text === 'string' && text.trim() !== '')
   const place = `${method.toUpperCase()} ${path}`
@@ -126,7 +126,7 @@ function schemaOf(mediaType: Json | undefined): Json | undefined {
   return isJsonObject(mediaType) ? mediaType.schema : undefined
 }
 
-/** The body in the best supported form. Throws if none is supported. */
+/** Returns the body in the best supported form. Throws if no form is supported. */
 function bodyOf(document: OpenApiDocument, { requestBody }: JsonObject): OperationBody | undefined {
   const body = document.resolve(requestBody)
   if (!isJsonObject(body) || !isJsonObject(body.content)) return undefined

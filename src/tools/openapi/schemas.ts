@@ -3,7 +3,7 @@ import { withBounds } from '../schema/foreign/mend-schema.ts'
 import { namedSchemas, oneSchema, severalSchemas } from '../schema/map-schemas.ts'
 import { isReference, type OpenApiDocument } from './document.ts'
 
-/** Keywords that have no meaning in JSON Schema, or a different one. */
+/** Keywords that have no meaning in JSON Schema, or a different meaning. */
 const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
 
 /**
@@ -19,19 +19,22 @@ export class OperationSchemas {
     this.#document = document
   }
 
-  /** Converts a schema for requests, and therefore without read-only properties. Throws `invalid_option` for an invalid reference. */
+  /**
+   * Converts a schema for requests. Read-only properties are left out, because requests don't contain them. Throws `invalid_option` for an
+   * invalid reference.
+   */
   convert(schema: Json | undefined): Json {
     if (!isJsonObject(schema)) return schema === false ? false : {}
     if (isReference(schema)) {
       const reference = { $ref: `#/$defs/${this.#define(schema.$ref)}` }
-      // Keywords next to a reference only count since version 3.1.
+      // Keywords beside a reference count only since version 3.1.
       const { $ref: _, ...rest } = schema
       return this.#document.is30 || Object.keys(rest).length === 0 ? reference : { ...this.#keywords(rest), ...reference }
     }
     return this.#document.is30 ? asNullable(this.#keywords(withBounds(schema) as JsonObject), schema) : this.#keywords(schema)
   }
 
-  /** A schema with its reference resolved. */
+  /** Returns a schema with its reference resolved. */
   resolved(schema: Json | undefined): JsonObject {
     const found = this.#document.resolve(schema)
     return isJsonObject(found) ? found : {}
@@ -45,7 +48,7 @@ export class OperationSchemas {
     let name = base
     for (let turn = 2; Object.hasOwn(this.defs, name); turn++) name = `${base}_${turn}`
     this.#names.set(pointer, name)
-    // Reserves the name first, because the schema may refer to itself.
+    // The name is reserved first, because the schema may refer to itself.
     Object.defineProperty(this.defs, name, { value: {}, enumerable: true, configurable: true, writable: true })
     this.defs[name] = this.convert(target as Json)
     return name
@@ -69,7 +72,7 @@ export class OperationSchemas {
   readonly #hiddenName = ([name, schema]: [string, Json]): string[] => (this.resolved(schema).readOnly === true ? [name] : [])
 }
 
-/** Converts `nullable` of version 3.0 to the type `null`. It has no meaning without a type. */
+/** Converts `nullable` of version 3.0 to the type `null`. Without a type, `nullable` has no meaning. */
 function asNullable(converted: JsonObject, { nullable, type, enum: values }: JsonObject): JsonObject {
   if (nullable !== true || typeof type !== 'string') return converted
   return {

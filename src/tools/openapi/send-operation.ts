@@ -15,27 +15,27 @@ import { encode, headerText, queryPairs } from './serialize.ts'
 
 /** A response with a status of 200 to 299. */
 export interface OpenApiResult {
-  /** HTTP status. */
+  /** The HTTP status. */
   status: number
   /**
-   * The body: the parsed value if it is JSON, otherwise a string. Undefined if there was none. Integers in JSON that are not safe integers
-   * in JavaScript become strings.
+   * The body: the parsed value if it is JSON, otherwise a string. Undefined if the response has no body. Integers in JSON that are not safe
+   * integers in JavaScript become strings.
    */
   body?: Json
-  /** Set if the body was longer than `maxResponseBytes`. `body` is its beginning, as text. */
+  /** Set if the body was longer than `maxResponseBytes`. In that case, `body` is the beginning of the body, as text. */
   truncated?: true
 }
 
-/** A call, with everything that is needed to send it. */
+/** A call, with all data that is needed to send it. */
 export interface OperationRequest extends OperationCall {
-  /** Sent with every request to the API. */
+  /** Headers that are sent with every request to the API. */
   headers: Readonly<Record<string, string>>
   rule: AddressRule
   maxResponseBytes: number
   signal: AbortSignal
 }
 
-/** Sends one request. Does not follow redirects. Throws `tool_failed`, with status and text, if the status is not 200 to 299. */
+/** Sends one request. Does not follow redirects. Throws `tool_failed`, with the status and the text, if the status is not 200 to 299. */
 export async function sendOperation(request: OperationRequest): Promise<OpenApiResult> {
   const { operation, credentials, rule, maxResponseBytes, signal } = request
   const secrets = new SecretTexts(credentials.secrets)
@@ -56,7 +56,8 @@ export async function sendOperation(request: OperationRequest): Promise<OpenApiR
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
-    // Removes the query, where a secret might be cut in two, and the cause, which may contain the whole request.
+    // Removes the query from the message, because a secret in it might be cut in two. Drops the cause, because it may contain the whole
+    // request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
     throw new ToolloopError(code, redactText(message, secrets))
   }
@@ -123,14 +124,14 @@ function resultOf(answer: HttpAnswer, secrets: SecretTexts): OpenApiResult {
   return { status, body: /[/+]json\b/i.test(contentType) ? jsonOrText(text, keepingLongIntegers) : text }
 }
 
-/** Removes characters from the end of a truncated text if they may be the beginning of a secret. */
+/** Removes characters from the end of a truncated text that may be the beginning of a secret. */
 export function withoutBeginning(text: string, secrets: SecretTexts): string {
   // Removes the remains of a character that was cut in two.
   const whole = secrets.isEmpty ? text : text.replace(/\ufffd{1,3}$/, '')
   return whole.slice(0, decidedPart(secrets.lookAt(whole)))
 }
 
-/** Keeps long integers as text: an id of 19 digits would otherwise be rounded. */
+/** Keeps long integers as text, because otherwise an id of 19 digits would be rounded. */
 function keepingLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
   return isRounded ? (context?.source ?? value) : value

@@ -3,19 +3,19 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 
 export type Place = 'path' | 'query' | 'header' | 'cookie'
 
-/** How the value of a parameter is written (https://spec.openapis.org/oas/v3.1.1.html#style-values). */
+/** The way in which the value of a parameter is written (https://spec.openapis.org/oas/v3.1.1.html#style-values). */
 export interface ParameterStyle {
   name: string
   place: Place
   style: string
   explode: boolean
-  /** Whether to write the value as JSON, whatever its style, because the parameter has a `content` instead of a `schema`. */
+  /** Whether to write the value as JSON. True if the parameter has a `content` instead of a `schema`. The style is then ignored. */
   isJson: boolean
-  /** Whether to leave `:/?#[]@!$&'()*+,;=` unencoded. Only for queries. */
+  /** Whether to leave `:/?#[]@!$&'()*+,;=` unencoded. Used only for queries. */
   allowReserved: boolean
 }
 
-/** The text that replaces `{name}` in a path. Throws `invalid_arguments` for a value that would change the path. */
+/** Returns the text that replaces `{name}` in a path. Throws `invalid_arguments` for a value that would change the path. */
 export function pathText(parameter: ParameterStyle, value: Json): string {
   const { name, style, explode } = parameter
   const separator = style === 'label' ? '.' : style === 'matrix' ? ';' : ','
@@ -38,7 +38,7 @@ export function pathText(parameter: ParameterStyle, value: Json): string {
   return text
 }
 
-/** The encoded `name=value` pairs of a query. */
+/** Returns the encoded `name=value` pairs of a query. */
 export function queryPairs(parameter: ParameterStyle, value: Json): string[] {
   const { style, explode, allowReserved } = parameter
   const write = allowReserved ? encodeLoosely : encode
@@ -64,7 +64,7 @@ function deepPairs(name: string, value: Json, write: (text: string) => string): 
   return Object.entries(value).flatMap(([key, item]) => deepPairs(`${name}[${key}]`, item, write))
 }
 
-/** The value of a header, which the specification does not encode. */
+/** Returns the value of a header. The specification does not encode it. */
 export function headerText({ explode, isJson }: ParameterStyle, value: Json): string {
   if (isJson) return JSON.stringify(value)
   if (Array.isArray(value)) return value.map(plain).join(',')
@@ -73,7 +73,7 @@ export function headerText({ explode, isJson }: ParameterStyle, value: Json): st
   return explode ? pairs.map((pair) => pair.join('=')).join(',') : pairs.flat().join(',')
 }
 
-/** A nested value: texts unchanged, other values as JSON. */
+/** Writes a nested value: texts unchanged, other values as JSON. */
 function plain(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -85,7 +85,10 @@ export function encode(text: string): string {
   )
 }
 
-/** Keeps separators of a query encoded, because otherwise a value could add parameters. */
+/**
+ * Encodes a text for a query, but leaves reserved characters unencoded. Separators are still encoded, because otherwise a value could add
+ * parameters.
+ */
 function encodeLoosely(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/%(3A|2F|3F|5B|5D|40|24|2C|3B)/g, (code) => decodeURIComponent(code))
 }

@@ -7,10 +7,10 @@ import { ProcessSandbox, type ProcessSandboxOptions } from './process/process-sa
 import { checkLimits, type Runtime, type SandboxLimits, type ScriptEnd, type ScriptRun, type ScriptSandbox } from './sandbox.ts'
 import { VmSandbox } from './vm/vm-sandbox.ts'
 
-/** Options of `SkillsSandboxExecutor`: the limits of scripts, and what they may access. */
+/** Options of `SkillsSandboxExecutor`: the limits of scripts, and the files and variables that scripts may access. */
 export interface SandboxOptions extends ProcessSandboxOptions {
   limits?: Optional<SandboxLimits>
-  /** Maximum number of VMs at once; further runs wait. Default: one per processor, up to 4. */
+  /** Maximum number of VMs at the same time. Further scripts wait. Default: one per processor, up to 4. */
   threads?: number
 }
 
@@ -45,8 +45,8 @@ const byExtension: Readonly<Record<string, Runtime | 'javascript'>> = {
 const mostScriptBytes = 1_048_576
 
 /**
- * Runs the scripts of Skills, each in the strictest sandbox that can run it: JavaScript and TypeScript modules with a default export in a
- * VM, everything else in an isolated process. Close it when it is no longer needed, or use `await using`.
+ * Runs the scripts of Skills, each in the strictest sandbox that can run it: JavaScript and TypeScript modules with a default export run in
+ * a VM, all other scripts in an isolated process. Close the executor when it is no longer needed, or use `await using`.
  */
 export class SkillsSandboxExecutor implements AsyncDisposable {
   readonly #limits: SandboxLimits
@@ -61,7 +61,8 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     if (threads !== undefined && !(Number.isInteger(threads) && threads > 0))
       throw new InvalidOptionError('threads', 'an integer ≥ 1', threads)
     for (const [name, value] of Object.entries(options.env ?? {})) {
-      // Variables are passed on as NUL-terminated texts; anything after a NUL would be read as another argument.
+      // A NUL character is refused, because variables are passed on as NUL-terminated texts. The text after a NUL would be read as another
+      // argument.
       if (/^[^=\0]+$/.test(name) && typeof value === 'string' && !value.includes('\0')) continue
       throw new InvalidOptionError('env', 'a map of names (without `=`) to strings, all without NUL characters', name)
     }
@@ -74,7 +75,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     }
   }
 
-  /** Reports which sandboxes work on this machine. The first call takes a moment, because it tries them. */
+  /** Reports which sandboxes work on this machine. The first call takes a moment, because it tries out the sandboxes. */
   static async available(): Promise<SandboxReport> {
     const isolation = await findIsolation()
     return {
@@ -88,8 +89,8 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
   }
 
   /**
-   * Runs a script. `runtime` overrides what is otherwise derived from the script's name, its first line, and whether it has a default
-   * export. Rejects like `ScriptSandbox.run`, and also if the script does not exist, is outside of its folder, or can't be run.
+   * Runs a script. `runtime` overrides the runtime that is otherwise chosen by the script's name, its first line, and whether it has a
+   * default export. Rejects like `ScriptSandbox.run`. Also rejects if the script does not exist, is outside its folder, or can't be run.
    */
   async run(run: ScriptRun & { runtime?: Runtime }): Promise<ScriptEnd> {
     const { folder, path, source } = await readScript(run.folder, run.script)
@@ -106,7 +107,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
   }
 }
 
-/** Reads a script inside its folder, with links resolved. */
+/** Reads a script. The script must be inside its folder after links have been resolved. */
 async function readScript(folder: string, script: string): Promise<{ folder: string; path: string; source: string }> {
   const workspace = new Workspace(folder)
   const place = await workspace.locate(script)
@@ -121,10 +122,13 @@ async function readScript(folder: string, script: string): Promise<{ folder: str
   }
 }
 
-/** Matches in linear time: each part starts where the previous one ended, and no part extends past the next line break or bracket. */
+/**
+ * The pattern matches in linear time, because each part starts where the previous part ended, and no part extends past the next line break
+ * or bracket.
+ */
 const defaultExport = /(?:^|[;}])[^\S\r\n\u2028\u2029]*export(?:\s+default\b|\s*\{[^{}]*\bas\s+default\b)/m
 
-/** Chooses the runtime of a script by its name and content. Throws `tool_denied` if there is none for it. */
+/** Chooses the runtime of a script by its name and content. Throws `tool_denied` if no runtime can run it. */
 function runtimeOf(path: string, source: string): Runtime {
   const known = byExtension[extname(path).toLowerCase()]
   if (known === 'javascript') return defaultExport.test(source) ? 'vm' : 'node'

@@ -4,22 +4,22 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { hasType, readArguments, type Schemas } from './read-values.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** Maximum depth, because a schema may refer to itself. */
+/** Maximum depth. It is needed because a schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * Converts arguments that were written as text. Each value becomes the type its schema asks for if there is exactly one way to read it:
- * `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. Other values stay unchanged, and the validator
- * reports them. Returns a copy.
+ * Converts arguments that were written as text. Each value is converted to the type that its schema requires if there is exactly one way to
+ * read the value: `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. Other values stay unchanged, and
+ * the validator reports them. Returns a copy.
  */
 export function coerceArguments(args: JsonObject, schema: JsonSchema): JsonObject {
   return readArguments(args, schema, readAsText)
 }
 
 /**
- * Decodes texts in the arguments of a native call. A text that does not fit its schema is parsed if it is exactly the JSON of what the
- * schema asks for: `"10"` for an integer, `"[1]"` for an array. Other values stay unchanged. Returns a copy. `parse` returns the value of a
- * JSON text, or undefined for any other text.
+ * Decodes texts in the arguments of a native call. A text that does not fit its schema is parsed if it is exactly the JSON of a value that
+ * the schema requires: `"10"` for an integer, `"[1]"` for an array. Other values stay unchanged. Returns a copy. `parse` returns the value
+ * of a JSON text, or undefined for any other text.
  */
 export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (text: string) => Json | undefined): JsonObject {
   return readArguments(args, schema, (value, part, schemas) => {
@@ -29,10 +29,10 @@ export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (te
   })
 }
 
-/** Maximum number of changed values that are named. */
+/** Maximum number of changed values that a description names. */
 const maxNamed = 10
 
-/** Describes what reading the arguments by their schema has changed. */
+/** Describes the changes that resulted from reading the arguments by their schema. */
 export function coercions(before: JsonObject, after: JsonObject): string[] {
   const changed = changedIn(before, after, '')
   const named = changed.slice(0, maxNamed).map(({ path, kind }) => `\`${clip(path)}\` read as ${kind}`)
@@ -50,8 +50,8 @@ function changedIn(before: Json, after: Json, path: string): { path: string; kin
 }
 
 /**
- * Converts a value to one of the wanted types. Returns the value itself if it has such a type, if any type is allowed, or if it can't be
- * converted.
+ * Converts a value to one of the wanted types. Returns the value itself if it already has one of these types, if every type is allowed, or
+ * if it can't be converted.
  */
 function readAsText(value: Json, schema: JsonSchema, schemas: Schemas): Json {
   const wanted = typesOf(schema, schemas, 0)
@@ -69,12 +69,12 @@ function isPlain(value: Json): boolean {
   return typeof value === 'number' || typeof value === 'boolean'
 }
 
-/** False for a long integer that parsing would round; it stays text. */
+/** Whether parsing keeps the exact value. False for a long integer that parsing would round; such an integer stays text. */
 function isExact(value: Json, text: string): boolean {
   return typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(text)
 }
 
-/** The JSON types that a schema allows; undefined if it allows any. */
+/** Returns the JSON types that a schema allows. Undefined if it allows every type. */
 function typesOf(schema: JsonSchema, schemas: Schemas, depth: number): ReadonlySet<string> | undefined {
   const { type } = schema
   if (typeof type === 'string') return new Set([type])

@@ -9,11 +9,11 @@ export type ParametersSchema = StandardSchemaV1 | JsonSchema
 export type ArgsOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
-/** The arguments as the model wrote them, before a Standard Schema transforms them. */
+/** The arguments in the form in which the model writes them, before a Standard Schema transforms them. */
 export type InputOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
 
-/** True if there is no schema to infer types from. */
+/** True if no schema is known from which types can be inferred. */
 export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 /**
@@ -48,7 +48,7 @@ type FromType<T, S> = T extends 'string'
             ? FromObjectSchema<S>
             : Json
 
-/** The arguments of a tool with this schema; `JsonObject` if the schema's literal type is unknown. */
+/** The arguments of a tool with this schema. `JsonObject` if the schema's literal type is unknown. */
 type FromObjectSchema<S> = S extends { properties: infer P extends object }
   ? keyof P extends never
     ? JsonObject

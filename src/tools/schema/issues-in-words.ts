@@ -3,22 +3,22 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
 
-/** Keywords for which the errors of the JSON Schema are complete. No schema library reports more about them. */
+/** Keywords for which the JSON Schema's own errors say everything. No schema library reports more about these keywords. */
 const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
-/** Keywords for which the errors of the JSON Schema are complete too, but for which a developer may have written a custom message. */
+/** Keywords for which the JSON Schema's own errors say everything too, but for which a developer may have written a custom message. */
 const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'])
-/** Maximum number of errors considered: each issue searches all of them. */
+/** Maximum number of errors that are considered. It is limited because each issue is compared with all of them. */
 const maxErrors = 500
 
 /**
  * Describes the issues that a Standard Schema found, for the model. `errors` are the errors that the tool's JSON Schema, which the model
  * has seen, reports for the same value. If both report the same problem, the error of the JSON Schema is used, as for other tools. The
- * errors of the JSON Schema inside a union are also used, because some libraries only report that the value matches no branch.
+ * errors of the JSON Schema inside a union are also used, because some libraries report only that the value matches no branch.
  */
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))
   const told = issues.slice(0, maxInWords).flatMap((issue) => {
-    // Not `map`, because a path may belong to a class whose `map` returns something else.
+    // `map` is not used, because a path may belong to a class whose `map` returns another type.
     const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
     const same = errorsAt(keys, known)
     if (same.length === 0) return [ownWords(issue.message, keys, value)]
@@ -38,7 +38,7 @@ function errorsAt(keys: readonly PropertyKey[], errors: readonly ErrorObject[]):
   return isUnion ? errors.filter((error) => isOfField(error) || `${error.instancePath}/`.startsWith(`${place}/`)) : here
 }
 
-/** The name of the missing or unknown field. */
+/** Returns the name of the missing or unknown field. */
 function fieldOf({ missingProperty, additionalProperty, unevaluatedProperty }: ErrorObject['params']): unknown {
   return missingProperty ?? additionalProperty ?? unevaluatedProperty
 }
@@ -55,7 +55,7 @@ function stepInto(value: unknown, key: PropertyKey): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 }
 
-/** Converts `['list', 0, 'na/me']` to `/list/0/na~1me`. */
+/** Converts a path to a JSON Pointer: `['list', 0, 'na/me']` to `/list/0/na~1me`. */
 function pointerTo(keys: readonly PropertyKey[]): string {
   return keys.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -10,12 +10,12 @@ export const oneSchema: ReadonlySet<string> = new Set([
 export const severalSchemas: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
 export const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 
-/** Maximum depth. Deeper schemas stay unchanged. */
+/** Maximum depth. Schemas below this depth are not changed. */
 const maxDepth = 200
 
 /**
- * Changes a schema and all schemas in it, from the outside in. Returns the schema itself if nothing changes. `at` is the position of a
- * schema, as `#` and a JSON Pointer. A schema that occurs in several places is changed once.
+ * Changes a schema and all schemas in it, from the outermost inwards. Returns the schema itself if nothing changes. `at` is the position of
+ * a schema, as `#` and a JSON Pointer. A schema that occurs in several places is changed only once.
  */
 export function mapSchemas(root: JsonSchema, change: (schema: JsonSchema, at: string) => JsonSchema): JsonSchema {
   const known = new Map<JsonSchema, JsonSchema>()

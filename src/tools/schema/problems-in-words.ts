@@ -2,18 +2,20 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { jsonType } from '../../core/json.ts'
 
-/** Maximum number of problems listed: enough to correct a call. */
+/** Maximum number of problems to list. This is enough to correct a call. */
 const maxProblems = 8
 /** Maximum number of problems to describe, because describing a problem takes longer than finding it. Further problems are only counted. */
 export const maxInWords = 100
 
-/** Describes for the model what is wrong with a value. */
+/** Describes the problems of a value for the model. */
 export function problemsOf(errors: readonly ErrorObject[]): string[] {
   const inTime = errors.slice(0, maxInWords)
   return firstProblems(new Set(inTime.map(inWords)), errors.length - inTime.length)
 }
 
-/** Returns the first problems, followed by the number of remaining ones. `others`: number of problems that are not in `problems`. */
+/**
+ * Returns the first problems, followed by the number of remaining problems. `others`: the number of problems that are not in `problems`.
+ */
 export function firstProblems(problems: Iterable<string>, others = 0): string[] {
   const all = [...problems]
   const first = all.slice(0, maxProblems)
@@ -21,7 +23,7 @@ export function firstProblems(problems: Iterable<string>, others = 0): string[] 
   return more === 0 ? first : [...first, `and ${more} more`]
 }
 
-/** Describes one violation so that the model can correct it: the field, what was expected, and what it got. */
+/** Describes one violation so that the model can correct it: the field, the expected value, and the actual value. */
 export function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
   const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
   switch (keyword) {

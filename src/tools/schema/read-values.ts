@@ -3,12 +3,12 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { keysOfReference } from './reference.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** Maximum depth, because a schema may refer to itself. */
+/** Maximum depth. It is needed because a schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * Maximum number of schemas to visit: a budget for all arguments, plus an allowance for each value. Combined schemas can require very many
- * visits per value. Once the budget is used up, the remaining values stay unchanged.
+ * Maximum number of schemas to visit: a budget for all arguments, plus an allowance for each value. A maximum is needed because combined
+ * schemas can require very many visits for each value. Once the budget is used up, the remaining values stay unchanged.
  */
 const lookedAt = { inAll: 50_000, aValue: 30 }
 
@@ -31,7 +31,7 @@ function readIn(given: Json, schema: unknown, schemas: Schemas, read: ReadValue,
   const readInside = (item: Json, schemaIn: (part: JsonSchema) => unknown): Json =>
     parts.reduce((one, part) => readIn(one, schemaIn(part), schemas, read, depth + 1), item)
   if (Array.isArray(value)) return value.map((item, at) => readInside(item, (part) => itemSchema(part, at)))
-  // Uses `fromEntries`, so that `__proto__` is an ordinary key.
+  // `fromEntries` is used, so that `__proto__` is an ordinary key.
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, readInside(item, (part) => fieldSchema(part, key))]))
 }
 
@@ -45,14 +45,14 @@ export class Schemas {
     this.#root = root
   }
 
-  /** Called for each further value. */
+  /** Adds the allowance for one more value. */
   enterValue(): void {
     this.#left += lookedAt.aValue
   }
 
   /**
-   * The schemas that a value must match at once: this one and those combined with `allOf`. If `value` is given, also includes the branch of
-   * a choice if the value can match only that branch.
+   * Returns the schemas that a value must match at the same time: this schema, and the schemas in its `allOf`. If `value` is given, also
+   * returns the branch of a choice if the value can match only that branch.
    */
   partsOf(given: unknown, value?: Json, parts: JsonSchema[] = []): JsonSchema[] {
     const schema = this.resolve(given)
@@ -67,11 +67,13 @@ export class Schemas {
     return parts
   }
 
-  /** Whether a value matches a schema's types, constants and choices. Ignores what is inside the value, its size and its format. */
+  /**
+   * Whether a value matches a schema's types, constants and choices. Does not check the values inside the value, its size, or its format.
+   */
   admit(value: Json, given: unknown, seen: Set<unknown> = new Set()): boolean {
     if (typeof given === 'boolean') return given
     const schema = this.resolve(given)
-    // A schema that refers back to itself, or to nothing, does not restrict anything.
+    // A schema that refers back to itself, or to a missing target, does not restrict the value.
     if (schema === undefined || seen.has(schema) || this.#left-- <= 0) return true
     seen.add(schema)
     const { type } = schema
@@ -102,7 +104,7 @@ export class Schemas {
     return found
   }
 
-  /** Whether a value has the type, the required fields and the constants that a branch of the schema asks for. */
+  /** Whether a value has the type, the required fields and the constants that a branch of the schema requires. */
   #canBe(value: Json, branch: unknown): boolean {
     if (!this.admit(value, branch)) return false
     if (!isJsonObject(value)) return true
@@ -123,7 +125,7 @@ function hasConstant(schema: unknown): boolean {
   return isJsonObject(schema) && ('const' in schema || Array.isArray(schema.enum))
 }
 
-/** Does not compare the content of objects and arrays. */
+/** Whether a value equals a constant. The content of objects and arrays is not compared. */
 function isSame(constant: unknown, value: Json): boolean {
   return constant === value || (typeof value === 'object' && value !== null && typeof constant === 'object')
 }

@@ -1,6 +1,6 @@
 /**
- * The keys along the path from the root of the document to the target of a reference; undefined if the target is in another document or has
- * a name.
+ * Returns the keys along the path from the root of the document to the target of a reference. Undefined if the target is in another
+ * document, or if the reference refers to it by name.
  */
 export function keysOfReference(reference: string): string[] | undefined {
   if (reference === '#') return []

@@ -20,7 +20,7 @@ export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
 
 const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
 
-/** The JSON Schema of a tool's `parameters`. Converts a Standard Schema once. Throws `invalid_tool` if it can't be converted. */
+/** Returns the JSON Schema of a tool's `parameters`. Converts a Standard Schema once. Throws `invalid_tool` if it can't be converted. */
 export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
   if (!isStandardSchema(parameters)) return parameters
   const known = converted.get(parameters)
@@ -30,7 +30,7 @@ export function parametersOf({ name, parameters }: { name: string; parameters: J
   return schema
 }
 
-/** The Standard Schema that validates a tool's arguments in place of its JSON Schema, and may transform them. */
+/** Returns the Standard Schema that validates a tool's arguments instead of its JSON Schema, and may transform them. */
 export function standardSchemaOf(tool: {
   parameters: JsonSchema | StandardSchemaV1
   schema?: StandardSchemaV1
@@ -38,7 +38,7 @@ export function standardSchemaOf(tool: {
   return tool.schema ?? (isStandardSchema(tool.parameters) ? tool.parameters : undefined)
 }
 
-/** A compiled schema. Returns a value's problems, worded for the model; an empty list if the value is valid. */
+/** Validates a value against a compiled schema. Returns the problems, worded for the model. The list is empty if the value is valid. */
 export type Validator = (value: unknown, inWords?: ReadErrors) => string[]
 
 /** Words the errors of an invalid value. Default: `problemsOf`. */
@@ -46,24 +46,24 @@ type ReadErrors = (errors: readonly ErrorObject[]) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
 /**
- * Validators by the text of their schema, least recently used first. Without them, an application that builds an agent for each request
- * would compile all its schemas each time, at a millisecond each. Only the application's own schemas are cached here, so that nobody else
- * can fill the cache.
+ * Validators by the text of their schema, least recently used first. Without this cache, an application that builds an agent for each
+ * request would compile all its schemas each time, at a millisecond each. Only the application's own schemas are cached here, so that
+ * schemas from other sources can't fill the cache.
  */
 const compiledTexts = new Map<string, Validator>()
 const maxTexts = 256
 const maxTextLength = 20_000
-/** How long validating a value may take, in milliseconds. */
+/** Maximum time for validating a value, in milliseconds. */
 const maxCheckMs = 30
 
 let compilations = 0
 /**
- * Number of compilations after which a new compiler is opened, because a compiler keeps something of every schema it has compiled. The old
- * one is freed with its last schema.
+ * Number of compilations after which a new compiler is created, because a compiler keeps some data of every schema that it has compiled.
+ * The old compiler is freed with its last schema.
  */
 const maxCompilations = 100
 
-/** The compilers for the dialects that a schema may use, the most likely first. */
+/** Returns the compilers for the dialects that a schema may use, the most likely dialect first. */
 function compilersFor(schema: JsonSchema, origin: Origin): Ajv[] {
   const dialects = (): Dialect[] => {
     // The two dialects write tuples differently, and many schemas don't declare theirs.
@@ -77,7 +77,8 @@ let ids = 0
 
 function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new Error('it is not an object')
-  // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id, ajv can't resolve `$ref: '#'`.
+  // `$schema` is removed, because it has already selected the dialect, and ajv refuses dialects that it doesn't know. An id is needed
+  // because without one ajv can't resolve `$ref: '#'`.
   const { $schema: _, $id, ...rest } = schema
   const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++ids}` : $id
   if (typeof id !== 'string') throw new Error('its `$id` is not a string')
@@ -89,12 +90,14 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
     if ('$async' in validate) throw new Error('`$async` schemas are not supported')
     return validate
   } finally {
-    // Otherwise ajv would keep every schema forever, and refuse a second schema with the same `$id`.
+    // Without this, ajv would keep every schema forever, and refuse a second schema with the same `$id`.
     ajv.removeSchema(own)
   }
 }
 
-/** Compiles a schema: once per object, and usually once for equal schemas. Throws `invalid_tool` for an invalid schema. */
+/**
+ * Compiles a schema. It is compiled once per object, and usually only once for equal schemas. Throws `invalid_tool` for an invalid schema.
+ */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   const known = compiled.get(schema)
   if (known !== undefined) return known
@@ -112,7 +115,7 @@ export function isCompiled(schema: JsonSchema): boolean {
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
   if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
-  // Compiled from the text, because a shared validator must not change with a single object.
+  // The schema is compiled from the text, because a shared validator must not change if one of the objects changes.
   const validator = compiledTexts.get(text) ?? compileWhenUsed(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
@@ -134,7 +137,7 @@ function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   }
 }
 
-/** A schema as JSON text; undefined if JSON would leave out or change something. Never throws. */
+/** Returns a schema as JSON text. Undefined if JSON would omit or change a part of it. Never throws. */
 function schemaText(schema: JsonSchema): string | undefined {
   let isExact = true
   function check(this: unknown, key: string, value: unknown): unknown {
@@ -146,7 +149,7 @@ function schemaText(schema: JsonSchema): string | undefined {
     const text = JSON.stringify(schema, check)
     return isExact ? text : undefined
   } catch {
-    // The schema is circular or too deep: the compiler decides whether it is usable.
+    // The schema is circular or too deep. The compiler decides whether it is usable.
     return undefined
   }
 }
@@ -158,14 +161,17 @@ function isPlain(value: unknown): boolean {
   return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
-/** Compiles an application's own schema. Its values come from a model, which others can influence, so checks may need a time limit. */
+/**
+ * Compiles an application's own schema. The values come from a model, which other people can influence, so validation may need a time
+ * limit.
+ */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const unreadable: string[] = []
   const check = compileNew(schema, toolName, 'own', (at) => unreadable.push(at))
   try {
     JSON.stringify(schema)
   } catch (error) {
-    throw unusable(toolName, error) // Such a schema can't be sent to a model.
+    throw unusable(toolName, error) // A schema that is not JSON can't be sent to a model.
   }
   if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool could not be read and are not checked')
   if (!mayTakeLong(schema)) return check
@@ -176,8 +182,8 @@ const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
  * Whether even a small value may take long to validate. A validator checks all branches of a union. If several branches refer back to the
- * union, each level of the value at least doubles the work, and the errors fill the memory. Other schemas run without a time limit, because
- * enforcing one takes a quarter of a millisecond.
+ * union, each level of the value at least doubles the work, and the errors fill the memory. Other schemas are validated without a time
+ * limit, because enforcing a limit takes a quarter of a millisecond.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
   const known = takesLong.get(schema)
@@ -211,7 +217,7 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
         try {
           return validate(value) ? [] : inWords(validate.errors ?? [])
         } finally {
-          validate.errors = null // Otherwise they would keep the value in memory.
+          validate.errors = null // The errors are removed, because otherwise they would keep the value in memory.
         }
       }
     } catch (error) {

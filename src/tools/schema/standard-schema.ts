@@ -30,7 +30,7 @@ export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut 
   }
 }
 
-/** Removes `$schema`: it has no meaning for a model, and some providers refuse it. */
+/** Removes `$schema`, because it has no meaning for a model, and some providers refuse it. */
 function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return schema
 }

@@ -6,18 +6,18 @@ import { isStandardSchema, type JsonSchema } from './schema.ts'
 
 type Words<Text extends string> = Text extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : Text
 
-/** Keywords whose value is a schema, or may look like one. */
+/** Keywords whose value is a schema, or may look like a schema. */
 const schemaValued =
   'items additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains contentSchema propertyNames not if then else properties patternProperties definitions dependencies dependentSchemas default const example xml externalDocs discriminator'
 type SchemaValued = Words<typeof schemaValued> | Extension
 type Extension = `x-${string}` | `$${string}`
 
-/** All other keywords, of all drafts since 4 and of OpenAPI. */
+/** All other keywords of all drafts since 4, and of OpenAPI. */
 const plainValued =
   'id type enum multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern prefixItems maxItems minItems uniqueItems maxContains minContains maxProperties minProperties required dependentRequired allOf anyOf oneOf format contentEncoding contentMediaType title description deprecated readOnly writeOnly examples nullable'
 type Keyword = SchemaValued | Words<typeof plainValued>
 
-/** Keywords with which `required` may name a field that is not in `properties`. */
+/** Keywords that allow `required` to name a field that is not in `properties`. */
 const addsProperties =
   '$ref $dynamicRef patternProperties additionalProperties unevaluatedProperties dependencies dependentSchemas anyOf oneOf allOf not if then else'
 type AddsProperties = Words<typeof addsProperties>
@@ -36,8 +36,8 @@ type LooksLikeSchema =
 type FieldsInPlaceOfSchema = "Expected a schema, not fields: write z.object({ … }) or { type: 'object', properties: { … } }"
 
 /**
- * Checks at compile time how a schema is written. Resolves to `unknown` if the schema is correct, and otherwise to a type that the
- * incorrect part is not assignable to.
+ * Checks at compile time whether a schema is written correctly. Resolves to `unknown` if it is. Otherwise resolves to a type to which the
+ * incorrect part is not assignable.
  */
 export type WrittenSchema<S> = S extends StandardSchemaV1
   ? unknown
@@ -70,7 +70,7 @@ const keywords = new Set(`${schemaValued} ${plainValued}`.split(' '))
 const namesThatAdd = new Set(addsProperties.split(' '))
 const namesOfTypes = new Set(typeNames.split(' '))
 
-/** Schemas that were not written for this application, or that were checked before. */
+/** Schemas that come from another source, or that were checked before. */
 const accepted = new WeakSet<JsonSchema>()
 
 /** Makes `checkWritten` accept a schema, because a schema from another source may have any keyword. */
@@ -80,8 +80,9 @@ export function acceptSchema<Schema extends JsonSchema>(schema: Schema): Schema 
 }
 
 /**
- * Describes what is wrong with a JSON Schema that compiles but doesn't mean what its author intended: a list of fields, a property outside
- * of `properties`, a zod schema inside, a `required` that names no property. The model would not see these fields.
+ * Describes the mistake in a JSON Schema that compiles but doesn't mean what its author intended. Such mistakes are a list of fields, a
+ * property outside `properties`, a zod schema inside the schema, and a `required` that names no property. The model would not see these
+ * fields.
  */
 export function problemOfWritten(schema: JsonSchema): string | undefined {
   if (accepted.has(schema)) return undefined
@@ -90,13 +91,13 @@ export function problemOfWritten(schema: JsonSchema): string | undefined {
   return problem
 }
 
-/** Throws `invalid_tool` for a schema with such a problem. */
+/** Throws `invalid_tool` for a schema with a problem that `problemOfWritten` describes. */
 export function checkWritten(schema: JsonSchema, toolName: string): void {
   const problem = problemOfWritten(schema)
   if (problem !== undefined) throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: ${problem}`)
 }
 
-/** Whether the schema is a list of fields: `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
+/** Whether a schema is really a list of fields: `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
 function isFieldList(schema: JsonSchema): boolean {
   const names = Object.keys(schema)
   return names.length > 0 && !names.some((name) => keywords.has(name) || isExtension(name))
@@ -107,7 +108,7 @@ function fieldsProblem(schema: JsonSchema): string {
   return `expected a schema, got fields (${quoted(Object.keys(schema))}); write \`${objectOf(name, value)}\``
 }
 
-/** An object schema with this property, written as it was probably meant. */
+/** Returns an object schema with this property, as its author probably meant it. */
 function objectOf(name: string, value: unknown): string {
   if (!isStandardSchema(value)) return `{ type: 'object', properties: { ${name}: … } }`
   const { vendor } = value['~standard']
@@ -127,7 +128,7 @@ const schemaLists = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const innerSchemas = ['items', 'additionalProperties', 'contains']
 const conditionalSchemas = ['not', 'if', 'then', 'else']
 /**
- * Keywords whose subschemas apply to a value in addition to another schema, or may do so through a reference. In these subschemas, at any
+ * Keywords whose subschemas apply to a value in addition to another schema, directly or through a reference. In these subschemas, at any
  * depth, `required` may name properties of the other schema.
  */
 const sharedSchemas = new Set([
@@ -135,7 +136,7 @@ const sharedSchemas = new Set([
   ...['contains', 'anyOf', 'oneOf', 'allOf', 'dependentSchemas', 'patternProperties', '$defs', 'definitions'],
 ])
 
-/** `isShared`: another schema may have the properties that `required` names. */
+/** Returns the first problem in a schema. `isShared`: another schema may have the properties that `required` names. */
 function problemIn(schema: unknown, path: string, seen: Set<unknown>, isShared = false): string | undefined {
   if (isStandardSchema(schema))
     return `expected \`${path}\` to be JSON Schema, got a schema of ${schema['~standard'].vendor}; write the whole schema in one of the two`

@@ -8,9 +8,9 @@ import { readScriptTools, toolsKey } from './script-tools.ts'
 import type { Report, ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
 
 const maxBytes = 1_048_576
-/** Maximum size of a file with tools. Their schemas are compiled and sent to the model, which costs more than reading. */
+/** Maximum size of a file with tools, in bytes. Its schemas are compiled and sent to the model, which costs more than reading them. */
 const maxToolsBytes = 65_536
-/** The correct file name, and one that other applications accept. */
+/** The correct file name, and a file name that other applications accept. */
 const names = ['SKILL.md', 'skill.md']
 /** Maximum depth at which Skills are searched in a folder. */
 const maxDepth = 4
@@ -18,7 +18,7 @@ const maxFolders = 2_000
 const passedOver = new Set(['.git', 'node_modules', '__pycache__'])
 const runnable = new Set(['.js', '.mjs', '.cjs', '.ts', '.mts', '.py', '.sh', '.bash'])
 
-/** Finds folders with a `SKILL.md`: the folder itself, or folders in it, sorted. Empty if the folder does not exist. */
+/** Finds folders with a `SKILL.md`: the folder itself, or folders inside it, sorted. Empty if the folder does not exist. */
 export async function findSkillFolders(folder: string): Promise<string[]> {
   const found: string[] = []
   const seen = new Set<string>()
@@ -42,7 +42,7 @@ export async function findSkillFolders(folder: string): Promise<string[]> {
   return found
 }
 
-/** Reads one Skill. If it can't be used, returns only problems, at least one of which is an error. */
+/** Reads one Skill. If the Skill can't be used, returns only problems, at least one of which is an error. */
 export async function loadSkill(folder: string, scope: SkillScope): Promise<{ skill?: Skill; problems: SkillProblem[] }> {
   const problems: SkillProblem[] = []
   const reportOn =
@@ -59,7 +59,7 @@ export async function loadSkill(folder: string, scope: SkillScope): Promise<{ sk
     if (text === undefined) return { problems }
     if (text.body === '') reportOn(file)('warning', 'Expected instructions after the frontmatter, got none; say how the Skill is used')
     const files = await listFiles(workspace.root)
-    // Scripts belong in `scripts/`, but some are elsewhere. The first line of a script without an extension says what runs it.
+    // Scripts belong in `scripts/`, but some are in other folders. If a script has no extension, its first line says which program runs it.
     const scripts = files.filter((path) => runnable.has(extname(path)) || (path.startsWith('scripts/') && extname(path) === ''))
     const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), reportOn)
     return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
@@ -100,7 +100,10 @@ async function readText(workspace: Workspace, path: string, most: number = maxBy
   }
 }
 
-/** Lists the files of a Skill relative to its folder, sorted: up to 1,000. Leaves out `SKILL.md`, hidden files and links to the outside. */
+/**
+ * Lists the files of a Skill, sorted, relative to its folder. Lists at most 1,000. Leaves out `SKILL.md`, hidden files, and links that lead
+ * outside the folder.
+ */
 export async function listFiles(folder: string): Promise<string[]> {
   const files: string[] = []
   const root = await realpath(folder).catch(() => folder)
@@ -121,8 +124,8 @@ export async function listFiles(folder: string): Promise<string[]> {
 }
 
 /**
- * The target of a link. Undefined if the target is outside of the folder, or is a folder that another link has already led to, because
- * links may form a cycle.
+ * Returns the target of a link. Undefined if the target is outside the folder. Also undefined for a folder to which another link has
+ * already led, because links may form a cycle.
  */
 async function linkedKind(root: string, path: string, seen: Set<string>): Promise<Stats | undefined> {
   try {

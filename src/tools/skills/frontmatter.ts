@@ -4,19 +4,22 @@ import { readDocument } from '../read-document.ts'
 import { readLoosely } from './loose-frontmatter.ts'
 import type { Report, Skill } from './skill.ts'
 
-// The package `yaml` reads the frontmatter. The rest are rules of Agent Skills, which no library knows.
+// The package `yaml` reads the frontmatter. The rules of Agent Skills are implemented here, because no library knows them.
 
 /** The content of a `SKILL.md`. */
 export type SkillText = Pick<Skill, 'name' | 'description' | 'license' | 'compatibility' | 'metadata' | 'allowedTools' | 'body'>
 
-/** Far more than needed. Parsing YAML takes quadratic time for some texts, and the Skill is not trusted yet at this point. */
+/**
+ * Maximum length of a frontmatter. It is far more than needed. Parsing YAML takes quadratic time for some texts, and the Skill is not
+ * trusted yet at this point.
+ */
 const maxCharacters = 16_384
 
 const skeleton = '---\nname: my-skill\ndescription: What it does, and when to use it.\n---'
 
 /**
- * Reads a `SKILL.md`. Accepts deviations whose meaning is clear, because the same files are written for many applications. Otherwise
- * reports an error and returns undefined. `folderName` is the name that the Skill should have.
+ * Reads a `SKILL.md`. Accepts deviations whose meaning is clear, because the same files are written for many applications. For all other
+ * deviations, reports an error and returns undefined. `folderName` is the name that the Skill should have.
  */
 export async function readSkillText(source: string, folderName: string, report: Report): Promise<SkillText | undefined> {
   const [whole, frontmatter] = /^\s*---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/.exec(source.replace(/^\uFEFF/, '')) ?? []
@@ -57,7 +60,8 @@ export async function readSkillText(source: string, folderName: string, report: 
 }
 
 /**
- * Parses a frontmatter as YAML. Reads it field by field if it is invalid, which is common: a colon in a text, or a bracket at its start.
+ * Parses a frontmatter as YAML. If it is not valid YAML, reads it field by field. Invalid YAML is common, for example a text that contains
+ * a colon or starts with a bracket.
  */
 async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
   const read = async (source: string): Promise<unknown> => (await readDocument(source, { passOverWarnings: true })).toJS()
@@ -83,7 +87,7 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   return { ...fields, description: (await readLoosely(text, read)).description }
 }
 
-/** Names that the catalog and a call can contain. */
+/** Matches names that the catalog and a call can contain. */
 const usableName = /^[\p{L}\p{N} ._-]{1,128}$/u
 
 function nameOf(given: unknown, folderName: string, report: Report): string | undefined {
@@ -123,7 +127,7 @@ function metadataOf(given: unknown, report: Report): Record<string, string> {
   return Object.fromEntries(texts)
 }
 
-/** A list, or a text separated by spaces or commas (not by those in parentheses). */
+/** Reads a list of tools. It may also be a text, separated by spaces or commas outside parentheses. */
 function toolNames(given: unknown, report: Report): string[] {
   if (given === undefined || given === null) return []
   if (typeof given === 'string') return given.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []
@@ -132,7 +136,7 @@ function toolNames(given: unknown, report: Report): string[] {
   return []
 }
 
-/** YAML reads `1.0` as a number and `true` as a boolean even if a text was meant. */
+/** Returns a value as text. YAML reads `1.0` as a number and `true` as a boolean, even if the author meant a text. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim()
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../core/messages.ts'
 
-/** The supported fields, and whether each is a text. Other fields are meant for other applications. */
+/** The supported fields, and whether the value of each is a text. Other fields are meant for other applications. */
 const isText = { name: true, description: true, license: true, compatibility: true, metadata: false, 'allowed-tools': false }
 
 /**
@@ -8,12 +8,12 @@ const isText = { name: true, description: true, license: true, compatibility: tr
  * text: `Note: …`.
  */
 const fieldLine = /^([a-z][\w-]*):(?:[ \t]+(.*))?$/
-/** Announces a text on the following lines. */
+/** Matches a mark that announces a text on the following lines. */
 const blockMark = /^[|>][-+\d]{0,2}$/
 
 /**
- * Reads a frontmatter that is not valid YAML one field at a time. A field that is valid YAML by itself is read as YAML; any other field is
- * read as plain text, as its author intended and other applications do. `readYaml` rejects if a text is not YAML.
+ * Reads a frontmatter that is not valid YAML one field at a time. A field that is valid YAML by itself is read as YAML. Any other field is
+ * read as plain text, as its author intended and as other applications read it. `readYaml` rejects if a text is not YAML.
  */
 export async function readLoosely(frontmatter: string, readYaml: (source: string) => Promise<unknown>): Promise<Record<string, unknown>> {
   const fields: [string, unknown][] = []
@@ -28,7 +28,7 @@ export async function readLoosely(frontmatter: string, readYaml: (source: string
   return Object.fromEntries(fields)
 }
 
-/** The lines of each field. If a field occurs twice, the first one counts. */
+/** Returns the lines of each field. If a field occurs twice, the first occurrence counts. */
 function splitFields(text: string): Map<string, string[]> {
   const fields = new Map<string, string[]>()
   let current: string[] = []
@@ -44,7 +44,7 @@ function splitFields(text: string): Map<string, string[]> {
   return fields
 }
 
-/** The text of a field, or the fields below it. */
+/** Returns the text of a field, or the fields below it. */
 function asWritten([first = '', ...rest]: readonly string[]): unknown {
   const value = fieldLine.exec(first)?.[2] ?? ''
   const below = rest.map((line) => line.trim())
@@ -55,7 +55,7 @@ function asWritten([first = '', ...rest]: readonly string[]): unknown {
   return withoutQuotes([value, ...below].join(' ').trim())
 }
 
-/** Removes quotes only if they enclose the whole text: not in `"One" and "two"`, nor in `'It's one'`. */
+/** Removes quotes only if they enclose the whole text. In `"One" and "two"` and in `'It's one'`, they don't. */
 function withoutQuotes(text: string): string {
   const [, quote, inner = ''] = /^(["'])(.*)\1$/.exec(text) ?? []
   const isOther = quote === undefined || new RegExp(`(?<!\\w)${quote}|${quote}(?!\\w)`).test(inner)

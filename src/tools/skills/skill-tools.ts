@@ -14,7 +14,7 @@ import { toCommandLine } from './script-tools.ts'
 import type { ScriptTool, Skill } from './skill.ts'
 import { skillToolNames } from './skill-names.ts'
 
-/** What the tools of Skills use. */
+/** The executor and the tools that the tools of Skills use. */
 export interface SkillToolsOptions {
   executor: SkillsSandboxExecutor
   /** The host's tools that scripts may be allowed to call. */
@@ -80,7 +80,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
   return [activate, read, run]
 }
 
-/** Creates a tool for a script that a Skill declares as one. */
+/** Creates a tool for a script that its Skill declares as a tool. */
 export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostTools }: SkillToolsOptions): AnyTool {
   const { name, description, parameters, effect, timeoutMs, script, runtime, pass, positional, calls } = declared
   const granted = calls.filter((call) => hostTools.get(call) !== undefined)
@@ -106,7 +106,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
   })
 }
 
-/** Creates the tool for a Skill that is called by its name. It runs the Skill's main script, or returns its instructions. */
+/** Creates the tool for a call that names a Skill. The tool runs the Skill's main script, or returns the Skill's instructions. */
 export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
   return defineTool({
     name: skill.name,
@@ -121,7 +121,7 @@ export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
   })
 }
 
-/** Returns the Skill, and names it in the trace of the call. */
+/** Returns the Skill, and adds its name to the trace of the call. */
 function traced(skill: Skill, { trace }: ToolContext): Skill {
   trace?.setAttributes({ 'gen_ai.skill.name': skill.name, 'gen_ai.skill.description': skill.description })
   return skill
@@ -136,7 +136,7 @@ function mainScript({ name, scripts }: Skill): string | undefined {
   return scripts.find((path) => [`scripts/main`, `scripts/${name}`].includes(path.replace(/\.[^./]*$/, '')))
 }
 
-/** The text for a model that has activated a Skill. */
+/** Returns the text for a model that has activated a Skill. */
 export async function instructionsOf(skill: Skill): Promise<string> {
   const { name, body, folder, tools, scripts } = skill
   const files = await listFiles(folder)
@@ -189,12 +189,12 @@ async function notThere(skill: string, folder: string, path: string): Promise<To
 
 const texts = new WeakMap<object, string>()
 
-/** What a model sees of `resultOf`: the JSON as the script wrote it, if there is any. */
+/** Returns the content that a model sees for the result of `resultOf`. If the script returned JSON, this is its JSON text. */
 function contentOf(result: unknown): string {
   return texts.get(Object(result)) ?? resultText(result)
 }
 
-/** What the script returned, or else what it printed. */
+/** Returns the value that the script returned. If there is none, returns the text that the script printed. */
 function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
   if (typeof value === 'object' && value !== null && json !== undefined) texts.set(value, json)
   if (value !== undefined) return value
@@ -205,7 +205,8 @@ function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
 }
 
 /**
- * Runs a script's call to a tool like any other call, within the time limit of the script's own call. Refuses tools that require approval.
+ * Creates the function that runs a script's calls to tools. A call runs like any other call, within the time limit of the script's own
+ * call. Refuses tools that require approval.
  */
 function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
   const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })
@@ -214,7 +215,7 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
     const id = `${ctx.toolCallId}.${++calls}`
     const { end } = await runner.run(
       { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-      // No model reads the result; the sandbox limits its size.
+      // The result is not limited, because no model reads it, and the sandbox limits its size.
       { ...callWithin(ctx, calls), maxResultBytes: Number.POSITIVE_INFINITY, signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null

@@ -7,13 +7,13 @@ export type SkillScope = 'configured' | 'project' | 'user'
 /** A folder with a `SKILL.md`, as specified in https://agentskills.io/specification. */
 export interface Skill {
   readonly name: string
-  /** What the Skill does and when to use it. Models decide by this text which Skill to use. */
+  /** What the Skill does and when to use it. Models choose a Skill by this text. */
   readonly description: string
   readonly license?: string
-  /** The requirements of the Skill, in words. */
+  /** The requirements of the Skill, as text. */
   readonly compatibility?: string
   readonly metadata: Readonly<Record<string, string>>
-  /** Tools that the Skill says it needs. Informational: it neither allows nor forbids anything. */
+  /** Tools that the Skill says it needs. This list is only information: it neither allows nor forbids tools. */
   readonly allowedTools: readonly string[]
   /** The instructions: the text of `SKILL.md` after the frontmatter. */
   readonly body: string
@@ -25,13 +25,13 @@ export interface Skill {
   readonly tools: readonly ScriptTool[]
 }
 
-/** A script as a tool with its own arguments: an entry of the file named in `metadata.toolloop-tools`. */
+/** A script that is a tool with its own arguments. It is declared in the file that `metadata.toolloop-tools` names. */
 export interface ScriptTool {
   readonly name: string
   readonly description: string
   readonly script: string
   readonly parameters: JsonSchema
-  /** Default: chosen by the script's name and content. */
+  /** The runtime of the script. Default: chosen by the script's name and content. */
   readonly runtime?: Runtime
   /**
    * How the script receives its arguments. `json`: as one object, which is passed to a module's default export, or to a process on its
@@ -42,18 +42,18 @@ export interface ScriptTool {
   readonly positional: readonly string[]
   readonly effect: ToolEffect
   readonly timeoutMs?: number
-  /** Names of the host's tools that the script wants to call. It may call only the tools that the host grants to it. */
+  /** Names of the host's tools that the script wants to call. It may call only those of them that the host grants. */
   readonly calls: readonly string[]
 }
 
-/** A problem of a Skill, with a message that says what to do. */
+/** A problem of a Skill. Its message says what to do. */
 export interface SkillProblem {
   /** The path of the file or folder. */
   path: string
-  /** `error`: the Skill or tool is left out. `warning`: it is used nevertheless. */
+  /** `error`: the Skill or tool is left out. `warning`: it is used despite the problem. */
   severity: 'error' | 'warning'
   message: string
 }
 
-/** Reports a problem of a file. */
+/** Reports a problem in a file. */
 export type Report = (severity: SkillProblem['severity'], message: string) => void

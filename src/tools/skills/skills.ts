@@ -10,7 +10,7 @@ import { findSkillFolders, loadSkill } from './discover.ts'
 import type { Skill, SkillProblem, SkillScope } from './skill.ts'
 import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
 
-/** Options of `loadSkills`: where to find Skills, which to trust, and how to run their scripts. */
+/** Options of `loadSkills`: where Skills are searched, which Skills are trusted, and how their scripts run. */
 export interface SkillsOptions {
   /**
    * Folders of Skills, or folders that contain Skills. These Skills are trusted, and take precedence over Skills of the project and the
@@ -22,15 +22,15 @@ export interface SkillsOptions {
   /** The user's folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the home folder. */
   user?: string | false
   /**
-   * Which Skills of the project may be used: all, or the Skills with these names. Project Skills arrive with a checkout, and their text
+   * The Skills of the project that may be used: all, or the Skills with these names. Project Skills arrive with a checkout, and their text
    * instructs the model. Default: none. Skills that may not be used are listed in `untrusted`.
    */
   trust?: boolean | readonly string[]
-  /** An executor for scripts, or options for one that these Skills create and close themselves. */
+  /** An executor for scripts, or options for an executor that this set creates and closes itself. */
   sandbox?: SkillsSandboxExecutor | SandboxOptions
   /** Tools that scripts in the VM may call if they declare them in `calls`. Default: none. */
   hostTools?: readonly AnyTool[] | ToolSet
-  /** Receives each problem as a warning. Default: none; problems are listed in `problems`. */
+  /** Receives each problem as a warning. Default: no logger. All problems are also listed in `problems`. */
   logger?: Logger
 }
 
@@ -55,7 +55,7 @@ export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
 
 /**
  * A set of tools for Agent Skills (https://agentskills.io/specification). The model knows their names and descriptions (`catalogue`),
- * receives a Skill's instructions when it activates the Skill, and reads and runs further files on demand. Tools that a Skill declares are
+ * receives a Skill's instructions when it activates the Skill, and reads and runs other files on demand. Tools that a Skill declares are
  * ordinary tools. If the model calls a Skill by name as if it were a tool, the call runs the Skill's main script or returns its
  * instructions.
  */
@@ -81,7 +81,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     this.#hostTools = 'getAllSpecs' in hostTools ? hostTools : new ToolRegistry(hostTools)
   }
 
-  /** The usable Skills, in the order they were found. */
+  /** The usable Skills, in the order in which they were found. */
   get skills(): readonly Skill[] {
     return [...this.#skills.values()]
   }
@@ -91,7 +91,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#untrusted
   }
 
-  /** The problems found when the Skills were last loaded. */
+  /** The problems that were found when the Skills were last loaded. */
   get problems(): readonly SkillProblem[] {
     return this.#problems
   }
@@ -136,7 +136,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     ].join('\n')
   }
 
-  /** Finds and reads the Skills again. Runs in progress use the change from their next turn on. */
+  /** Finds and reads the Skills again. Runs in progress use the changed set from their next turn on. */
   async reload(): Promise<void> {
     const problems: SkillProblem[] = []
     const report = (path: string, severity: SkillProblem['severity'], message: string) => void problems.push({ path, severity, message })
@@ -164,7 +164,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     for (const { path, severity, message } of problems) this.#options.logger?.warn({ path, severity }, message)
   }
 
-  /** Closes the executor, unless the caller provided it. */
+  /** Closes the executor, unless the application provided it. */
   async close(): Promise<void> {
     if (this.#options.sandbox !== this.#executor) await this.#executor.close()
   }
@@ -203,7 +203,7 @@ export class Skills implements ToolSet, AsyncDisposable {
       root === false ? [] : folders.map((folder) => ({ folder: join(root, folder), scope, named: false }))
     return [
       ...paths.map((path) => ({ folder: resolve(path), scope: 'configured' as const, named: true })),
-      // The Skills in the home folder belong to the user, even if it is also the current folder.
+      // The Skills in the home folder belong to the user, even if the home folder is also the current folder.
       ...(project !== false && user !== false && resolve(project) === resolve(user) ? [] : within(project, 'project')),
       ...within(user, 'user'),
     ]

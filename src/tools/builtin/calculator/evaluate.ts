@@ -2,12 +2,12 @@ import { show } from '../../../core/errors.ts'
 import { add, divide, type ExactNumber, fraction, modulo, multiply, negate, power, problem } from './exact-number.ts'
 import { constants, factorial, functionNamed } from './functions.ts'
 
-/** A percentage such as `5%`: after `+` and `-` a part of the left operand, elsewhere 5/100. */
+/** A percentage such as `5%`. After `+` and `-`, it is a part of the left operand; elsewhere it is 5/100. */
 interface Percent {
   percent: ExactNumber
 }
 
-/** Lists are only allowed as arguments of functions. */
+/** The value of an operand. Lists are allowed only as arguments of functions. */
 type Operand = ExactNumber | Percent | Operand[]
 
 interface Token {
@@ -15,7 +15,7 @@ interface Token {
   text: string
   /** The position of the token in the expression. */
   at: number
-  /** Whether white space precedes it. */
+  /** Whether white space precedes the token. */
   spaced: boolean
 }
 
@@ -36,7 +36,7 @@ const otherSpellings: Readonly<Record<string, string>> = {
   π: 'pi',
 }
 
-/** How tightly each operator binds. */
+/** The precedence of each operator. A higher number binds more tightly. */
 const strengths = new Map([
   ['+', 1],
   ['-', 1],
@@ -47,15 +47,15 @@ const strengths = new Map([
   ['mod', 2],
   ['^', 4],
 ])
-/** Makes `-3^2` equal -9, and `-3 * 2` a product of -3. */
+/** The precedence of a sign. It makes `-3^2` equal to -9, and `-3 * 2` a product of -3. */
 const signStrength = 3
 
-/** Maximum nesting of parentheses: the parser recurses into them, and its stack is limited. */
+/** Maximum nesting of parentheses. The parser recurses into them, and its stack is limited. */
 const maxNesting = 50
 
 /**
- * Evaluates an arithmetic expression while parsing it. Knows only numbers, operators and its own functions. Each of them is bounded, so the
- * time is linear in the length of the expression. Throws `invalid_arguments`.
+ * Evaluates an arithmetic expression while parsing it. Knows only numbers, operators and its own functions. The time of each operation is
+ * limited, so the total time is linear in the length of the expression. Throws `invalid_arguments`.
  */
 export function evaluate(expression: string): ExactNumber {
   const tokens = tokenize(expression)
@@ -120,7 +120,7 @@ class Evaluation {
         const operator = this.#operator()
         const own = strengths.get(operator ?? '')
         if (operator === undefined || own === undefined || own <= strength) return left
-        // `1/2 pi` is ambiguous: half of pi, or one over two pi.
+        // `1/2 pi` is ambiguous: it can mean half of pi, or 1 divided by 2 pi.
         if (!this.#take(operator) && isDivision(before)) {
           throw problem(`\`a ${before} b c\` can be read in two ways: write \`a ${before} b * c\` or \`a ${before} (b * c)\``)
         }
@@ -131,7 +131,7 @@ class Evaluation {
     }
   }
 
-  /** The next operator. Also `*` between two operands without an operator. */
+  /** Returns the next operator. Between two operands without an operator, this is `*`. */
   #operator(): string | undefined {
     const [next, last] = [this.#ahead, this.#behind]
     if (next?.text === 'mod' || (next?.text === 'of' && last?.text === '%')) return next.text
@@ -140,7 +140,9 @@ class Evaluation {
     return next === undefined || (next.kind === 'number' && last?.kind === 'number') ? undefined : '*'
   }
 
-  /** Whether `%` means percent. It does if no operand follows; otherwise it means modulo: `5% - 3` is percent, `5 % -3` is modulo. */
+  /**
+   * Whether `%` means percent. It means percent if no operand follows, otherwise modulo. `5% - 3` is a percentage; `5 % -3` is a modulo.
+   */
   #isPercent(): boolean {
     if (this.#ahead?.text !== '%') return false
     const next = this.#tokens[this.#at + 1]
@@ -160,7 +162,7 @@ class Evaluation {
     if (token.text === '[') return this.#list(']')
     if (token.text !== '(') throw this.#unexpected(token)
     const value = this.#within(')', () => this.#operand(0))
-    // A percentage in parentheses is an ordinary number.
+    // In parentheses, a percentage becomes an ordinary number.
     return Array.isArray(value) ? value : numberOf(value)
   }
 
@@ -172,7 +174,7 @@ class Evaluation {
     return run(this.#list(')').flatMap(numbersOf))
   }
 
-  /** Reads the values up to the closing bracket. The opening one has been read. */
+  /** Reads the values up to the closing bracket. The opening bracket has been read. */
   #list(close: string): Operand[] {
     return this.#within(close, () => {
       const all: Operand[] = []
@@ -232,7 +234,7 @@ function operate(operator: string, left: ExactNumber, given: Operand): ExactNumb
     case '+':
     case '-': {
       const part = operator === '+' ? right : negate(right)
-      // `200 + 5%` adds five percent of 200, as on any pocket calculator.
+      // Like any pocket calculator, `200 + 5%` adds five percent of 200.
       return typeof given === 'object' && 'percent' in given ? multiply(left, add(fraction(1n), part)) : add(left, part)
     }
     case '*':

@@ -4,10 +4,10 @@ import { ToolloopError } from '../../../core/errors.ts'
 /** A number of the calculator: exact as long as possible, otherwise a double. Never NaN or infinite. */
 export type ExactNumber = Fraction | number
 
-/** Maximum bits of a numerator or denominator; longer fractions become doubles. 2048 bits are 616 digits. */
+/** Maximum number of bits of a numerator or denominator. Longer fractions become doubles. 2048 bits are 616 digits. */
 const maxBits = 2048
 /**
- * Maximum digits of a decimal; longer ones are shown as a double. The same as in
+ * Maximum number of digits of a decimal. Longer decimals are shown as a double. The limit is that of
  * https://en.wikipedia.org/wiki/Decimal128_floating-point_format
  */
 const maxDecimalDigits = 34
@@ -24,13 +24,13 @@ function tooSmall(): ToolloopError {
   return problem('A number in this calculation is too small: closer to 0 than 5e-324')
 }
 
-/** Returns the fraction n/d, or a double if it would be too long. Throws if the denominator is 0. */
+/** Returns the fraction n/d, or a double if the fraction would be too long. Throws if the denominator is 0. */
 export function fraction(n: bigint, d = 1n): ExactNumber {
   if (d === 0n) throw problem('Division by zero')
   return shortened(new Fraction(n, d))
 }
 
-/** Returns the fraction, or a double if it is too long. */
+/** Returns the fraction, or a double if the fraction is too long. */
 export function shortened(exact: Fraction): ExactNumber {
   return bitLength(exact.n) > maxBits || bitLength(exact.d) > maxBits ? double(toDouble(exact)) : exact
 }
@@ -43,7 +43,7 @@ export function double(value: number): number {
   return value
 }
 
-/** Rounds to the nearest double; infinite if the number is too large. Throws if a number other than 0 would become 0. */
+/** Rounds to the nearest double. Returns infinity if the number is too large. Throws if a number other than 0 would become 0. */
 export function toDouble(value: ExactNumber): number {
   if (!isExact(value)) return value
   const { s, n, d } = value
@@ -55,7 +55,7 @@ export function toDouble(value: ExactNumber): number {
   const quotient = scaled / d
   const inexact = quotient * d !== scaled && (quotient & 1n) === 0n
   const rounded = Number(s * (inexact ? quotient + 1n : quotient))
-  // Done in two steps, because 2^-shift alone may be too small for a double.
+  // The scaling is done in two steps, because 2^-shift alone may be too small for a double.
   const half = Number(shift / 2n)
   const nearest = rounded * 2 ** -half * 2 ** -(Number(shift) - half)
   if (nearest === 0 && n !== 0n) throw tooSmall()
@@ -79,7 +79,7 @@ export function divide(a: ExactNumber, b: ExactNumber): ExactNumber {
   return isExact(a) && isExact(b) ? shortened(a.div(b)) : double(toDouble(a) / toDouble(b))
 }
 
-/** The remainder of `a` divided by `b`, with the sign of `b`: -7 modulo 3 is 2. */
+/** Returns the remainder of `a` divided by `b`, with the sign of `b`: -7 modulo 3 is 2. */
 export function modulo(a: ExactNumber, b: ExactNumber): ExactNumber {
   return add(a, negate(multiply(b, floor(divide(a, b)))))
 }
@@ -96,7 +96,7 @@ export function floor(a: ExactNumber): ExactNumber {
 export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
   if (isExact(base) && isExact(exponent) && exponent.d === 1n) {
     if (exponent.s < 0n && base.n === 0n) throw problem('Division by zero')
-    // 0, 1 and -1 stay small whatever the exponent.
+    // Powers of 0, 1 and -1 stay small for every exponent.
     const bits = BigInt(Math.max(bitLength(base.n), bitLength(base.d)) - 1)
     if (bits === 0n) return exponent.n === 0n || (base.s < 0n && exponent.n % 2n === 0n) ? fraction(1n) : base
     const raised = exponent.n * bits <= BigInt(maxBits) ? base.pow(exponent) : null
@@ -108,7 +108,7 @@ export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
   return result
 }
 
-/** The square root; exact for squares of fractions. */
+/** Returns the square root. It is exact for squares of fractions. */
 export function squareRoot(a: ExactNumber): ExactNumber {
   if (isExact(a) && a.s >= 0n) {
     const [n, d] = [integerRoot(a.n), integerRoot(a.d)]
@@ -117,7 +117,7 @@ export function squareRoot(a: ExactNumber): ExactNumber {
   return double(Math.sqrt(toDouble(a)))
 }
 
-/** The largest integer whose square is at most `value`, by Newton's method. */
+/** Returns the largest integer whose square is at most `value`, by Newton's method. */
 function integerRoot(value: bigint): bigint {
   if (value < 2n) return value
   let root = 1n << BigInt((bitLength(value) + 1) >> 1)
@@ -134,8 +134,8 @@ function bitLength(value: bigint): number {
 }
 
 /**
- * Converts a result for output. Returns a number if a double is as precise as the fraction. Otherwise returns the exact decimal text: for
- * integers of any length and decimals of up to 34 digits. Returns the nearest double for infinite or longer decimals.
+ * Converts a result for output. Returns a number if a double is as precise as the fraction. Otherwise returns the exact decimal text, for
+ * integers of any length and decimals of up to 34 digits. For infinite or longer decimals, returns the nearest double.
  */
 export function toText(value: ExactNumber): number | string {
   const nearest = toDouble(value)
@@ -143,7 +143,7 @@ export function toText(value: ExactNumber): number | string {
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
-  // Such a double may print as the same integer and still be a different number.
+  // Beyond the safe integers, a double may print the same digits and still be a different number.
   if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }
@@ -153,7 +153,7 @@ function isDouble({ n, d }: Fraction): boolean {
   return bitLength(n) <= 53 && (d & (d - 1n)) === 0n
 }
 
-/** The decimal number that a double is printed as, for example 1/10 for `0.1`. */
+/** Returns the decimal number as which a double is printed, for example 1/10 for `0.1`. */
 export function decimalOf(value: number): Fraction {
   const [digits = '0', exponent = '0'] = value.toExponential().split('e')
   const [integer = '0', decimals = ''] = digits.split('.')
@@ -162,7 +162,7 @@ export function decimalOf(value: number): Fraction {
   return places < 0 ? new Fraction(n * 10n ** BigInt(-places)) : new Fraction(n, 10n ** BigInt(places))
 }
 
-/** The complete decimal text; undefined if the decimal is infinite or has more than 34 digits. */
+/** Returns the complete decimal text. Undefined if the decimal is infinite or has more than 34 digits. */
 function decimalText({ s, n, d }: Fraction): string | undefined {
   if (d === 1n) return (s * n).toString()
   let rest = d

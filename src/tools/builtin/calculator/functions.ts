@@ -35,14 +35,14 @@ const zero = fraction(0n)
 
 /** A function of one number. */
 const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: 1, run: ([x = zero]) => run(x) })
-/** A function of one number, as precise as a double. */
+/** A function of one number that calculates with doubles. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
   minArgs: 2,
   maxArgs: 2,
   run: ([x = zero, y = zero]) => run(x, y),
 })
-/** A function of any number of numbers, or of a list of them. */
+/** A function of any number of numbers, or of a list of numbers. */
 const overList = (run: (all: ExactNumber[]) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: Number.POSITIVE_INFINITY, run })
 
 const sum = (all: ExactNumber[]): ExactNumber => all.reduce(add, zero)
@@ -110,11 +110,11 @@ export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumbe
   }
 }
 
-/** Rounds halves away from zero. */
+/** Rounds a number. Halves are rounded away from zero. */
 function round(x: ExactNumber, places: ExactNumber = zero): ExactNumber {
   const digits = Number(whole(places))
   if (digits < -300 || digits > 300) throw problem(`Expected \`round\` to be given -300 to 300 decimal places, got ${digits}`)
-  // A double is rounded as the decimal it prints as.
+  // A double is rounded as the decimal number that is printed for it.
   const shown = isExact(x) ? x : decimalOf(x)
   const scale = power(fraction(10n), fraction(BigInt(digits)))
   const rounded = divide(floor(add(multiply(absolute(shown), scale), fraction(1n, 2n))), scale)
@@ -134,7 +134,7 @@ function whole(x: ExactNumber): Fraction {
 
 export function factorial(x: ExactNumber): ExactNumber {
   const n = whole(x).valueOf()
-  // 300! is the largest that stays exact; 170! is the largest that fits in a double.
+  // 300! is the largest factorial that stays exact. 170! is the largest that fits in a double.
   if (n < 0 || n > 300) throw problem(`Expected the factorial of a whole number from 0 to 300, got ${toDouble(x)}`)
   let product = 1n
   for (let factor = 2; factor <= n; factor++) product *= BigInt(factor)
@@ -148,7 +148,7 @@ function logarithm(log: (x: number) => number, x: ExactNumber, base?: ExactNumbe
   return base === undefined ? double(log(toDouble(x))) : divide(double(log(toDouble(x))), double(log(toDouble(base))))
 }
 
-/** Rounds to 0 where the inexact constant π causes an error: sin(pi) would be 1.2e-16. */
+/** Rounds a tiny result to 0, because the constant π is inexact: sin(pi) would be 1.2e-16. */
 function withoutNoise(result: number, of: number): number {
   return Math.abs(result) < 1e-15 && Math.abs(of) > 1 ? 0 : result
 }

@@ -1,7 +1,10 @@
 /** Finds the first occurrence of a query at or after a position; -1 if there is none. */
 export type FindText = (text: string, from: number) => number
 
-/** Maximum length for the engine's own search. It is by far the fastest, and fast enough in the worst case up to this length. */
+/**
+ * Maximum length of a query for which the engine's own search is used. That search is by far the fastest. Up to this length, it is also
+ * fast enough in the worst case.
+ */
 const maxSimple = 64
 
 /**
@@ -17,7 +20,7 @@ export function textFinder(query: string, ignoreCase: boolean): FindText {
     let matched = 0
     for (let at = from; at < text.length; at++) {
       const given = text.charCodeAt(at)
-      // Doesn't call `fold`, because a function call per character takes ten times as long.
+      // `fold` is inlined here, because a function call for each character takes ten times as long.
       const unit = ignoreCase ? folds[given] || folded(given) : given
       while (matched > 0 && unit !== wanted[matched]) matched = borders[matched - 1] ?? 0
       if (unit === wanted[matched]) matched++
@@ -27,7 +30,7 @@ export function textFinder(query: string, ignoreCase: boolean): FindText {
   }
 }
 
-/** For each prefix, the length of its longest proper prefix that is also its suffix. */
+/** Returns, for each prefix, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(text: Uint16Array): Uint16Array {
   const borders = new Uint16Array(text.length)
   for (let at = 1, border = 0; at < text.length; at++) {
@@ -38,10 +41,10 @@ function bordersOf(text: Uint16Array): Uint16Array {
   return borders
 }
 
-/** Folded units by UTF-16 unit; 0 if not known yet. */
+/** The folded units, by UTF-16 unit. 0 means that the folded unit is not known yet. */
 const folds = new Uint16Array(0x1_0000)
 
-/** Maps all cases of a character to the same unit. Returns the unit itself if they are not single units. */
+/** Maps all cases of a character to the same unit. Returns the unit itself if one of the cases is longer than one unit. */
 function folded(unit: number): number {
   const single = (text: string, otherwise: string) => (text.length === 1 ? text : otherwise)
   const character = String.fromCharCode(unit)

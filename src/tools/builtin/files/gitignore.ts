@@ -1,8 +1,8 @@
 import ignore, { type Ignore } from 'ignore'
 
 /**
- * Adds the rules in `text`, the content of another file. They take precedence over the rules in `above`. `folder` is the folder of this
- * file relative to the folder of the first one: empty, or `a/b`.
+ * Adds the rules in `text`, the content of another ignore file, to the rules in `above`. The added rules take precedence. `folder` is the
+ * folder of the added file relative to the folder of the first file: empty, or `a/b`.
  */
 export function addRules(above: Ignore | undefined, folder: string, text: string): Ignore {
   const rules = ignore({ ignorecase: false })
@@ -11,14 +11,14 @@ export function addRules(above: Ignore | undefined, folder: string, text: string
   return rules.add(lines.filter((line) => line.length <= maxRuleLength).map((line) => ruleBelow(folder, line)))
 }
 
-/** The maximum length of a path: a longer rule can't match anything. */
+/** Maximum length of a path. A rule that is longer can't match any path. */
 const maxRuleLength = 4_096
 
-/** Rewrites a rule of a file in `folder` as the first file would contain it. */
+/** Rewrites a rule of a file in `folder` to the form that it would have in the first file. */
 function ruleBelow(folder: string, line: string): string {
   if (folder === '' || line.startsWith('#')) return line
   const [, negation, rule = ''] = /^(!?)(.*)$/s.exec(line) ?? []
-  // Without slashes the rule is empty, and with the folder in front it would match the folder itself.
+  // If nothing but slashes is left, the rule is empty. Prefixed with the folder, it would match the folder itself.
   if (/^\/* *$/.test(rule)) return ''
   const isAnchored = /\/(?! *$)/.test(rule)
   return `${negation}${folder.replace(/[\\*?[\]!# ]/g, '\\$&')}${isAnchored ? '/' : '/**/'}${rule.replace(/^\//, '')}`

@@ -3,14 +3,14 @@ import picomatch from 'picomatch'
 /** A glob over paths relative to the searched folder. */
 export interface Glob {
   matches(path: string): boolean
-  /** Whether something inside this folder may match. */
+  /** Whether a path inside this folder may match. */
   mayMatchIn(folder: string): boolean
 }
 
 /** Thrown for an invalid glob. The message completes "Expected `pattern` to be …". */
 export class InvalidGlob extends Error {}
 
-/** The same on every system: paths use `/`, and `\` escapes. */
+/** Options that give the same results on every system: paths use `/`, and `\` escapes. */
 const options = { posix: true, windows: false, nonegate: true, strictBrackets: true, strictSlashes: true }
 
 /**
@@ -19,7 +19,7 @@ const options = { posix: true, windows: false, nonegate: true, strictBrackets: t
  */
 export function compileGlob(pattern: string): Glob {
   if (/\\[^*?[\](){}!@+|,\\]/.test(pattern)) throw new InvalidGlob('a glob with `/` between folders')
-  // Parentheses have a meaning only after one of `@!+*?`. Elsewhere they are escaped, because folders may be named like `(group)`.
+  // Parentheses have a meaning only after one of `@!+*?`. All other parentheses are escaped, because folders may be named like `(group)`.
   const literal = pattern.replace(/(?<![@!+*?\\])\(([^()]*)\)/g, '\\($1\\)')
   const names = literal.split('/').filter((name) => name !== '' && name !== '.')
   if (names.length === 0) throw new InvalidGlob('a glob such as `*.ts` or `src/**/*.json`')

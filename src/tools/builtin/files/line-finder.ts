@@ -76,14 +76,14 @@ function unusable(query: string, problem: string): ToolloopError {
 }
 
 function compileRegex(query: string, ignoreCase: boolean): Regex {
-  // Most other regex dialects set flags with a leading `(?i)`.
+  // Most other dialects of regular expressions set a flag with a leading `(?i)`.
   const inline = query.startsWith('(?i)')
   const source = inline ? query.slice('(?i)'.length) : query
   const flags = ignoreCase || inline ? 'i' : ''
   try {
     return { source: new RegExp(source, `${flags}u`).source, flags: `${flags}u` }
   } catch {
-    // Unicode mode refuses harmless escapes such as `\-`.
+    // Tries again without the flag `u`, which refuses harmless escapes such as `\-`.
     try {
       return { source: new RegExp(source, flags).source, flags }
     } catch (error) {

@@ -3,12 +3,12 @@ import { join, relative, resolve, sep } from 'node:path'
 import { isWithin } from './private-files.ts'
 
 const maxLinks = 40
-/** Maximum length of a path: no system opens a longer one. */
+/** Maximum length of a path, in characters. No system opens a longer path. */
 const maxCharacters = 4_096
 
 /**
- * Whether a path in `folder` leaves it through a link. Reads nothing outside, because the answer must not depend on what exists there.
- * `folder` must have its own links resolved, and `path` must be absolute.
+ * Whether a path in `folder` leads out of the folder through a link. Reads nothing outside the folder, because the answer must not depend
+ * on the files there. `folder` must have its own links resolved, and `path` must be absolute.
  */
 export function leadsOutside(folder: string, path: string): boolean {
   if (path.length > maxCharacters) return false
@@ -31,7 +31,7 @@ export function leadsOutside(folder: string, path: string): boolean {
   return false
 }
 
-/** The target of a link; undefined if the path is not a link or does not exist. */
+/** Returns the target of a link. Undefined if the path is not a link or does not exist. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path)

@@ -2,16 +2,16 @@ import { realpathSync, type Stats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-/** Private folders in a `.toolloop` folder: the runs of a service, and tokens for MCP servers. */
+/** Private folders in a `.toolloop` folder. They contain the runs of a service, and tokens for MCP servers. */
 const keptFolders = new Set(['runs', 'mcp'])
 
-/** How long, in milliseconds, the links to private files are cached: a search opens very many files. */
+/** How long the hard links to private files are cached, in milliseconds. A cache is needed because a search opens very many files. */
 const rememberedMs = 1_000
 
 /**
  * The files of a workspace that no tool may read: git's own files, dot-env files, stored passwords, stored runs and tokens, files named in
- * the options, and copies of all these. Private files are recognized by name, in any spelling that a file system treats as the same, and by
- * hard links. Hard links are detected only for the dot-env files and the git configuration directly in the workspace's folder.
+ * the options, and copies of all these files. Private files are recognized by name, in any spelling that a file system treats as the same,
+ * and by hard links. Hard links are detected only for the dot-env files and the git configuration directly in the workspace's folder.
  */
 export class PrivateFiles {
   readonly #root: string
@@ -23,7 +23,7 @@ export class PrivateFiles {
   readonly #copied: readonly { folder: string; name: string }[]
   #links: { at: number; files: Promise<ReadonlySet<string>> } | undefined
 
-  /** `named`: files and folders, absolute or relative to the working directory. They need not exist yet. */
+  /** `named`: files and folders, absolute or relative to the working directory. These files and folders need not exist yet. */
   constructor(root: string, named: readonly string[] = []) {
     this.#root = root
     this.#named = named.map((path) => realOrPlanned(resolve(path)))
@@ -32,14 +32,14 @@ export class PrivateFiles {
       .map((path) => ({ folder: dirname(path).toLowerCase(), name: nameOfOriginal(basename(path).toLowerCase()) }))
   }
 
-  /** Whether an absolute path in the workspace is a private file or folder, or inside one. */
+  /** Whether an absolute path in the workspace is private: a private file or folder, or a path inside one. */
   includes(absolute: string): boolean {
     const names = relative(this.#root, absolute).split(sep).map(plainName)
     if (names.some((name, at) => isPrivateName(name) || (keptFolders.has(name) && names[at - 1] === '.toolloop'))) return true
     return this.protects(absolute)
   }
 
-  /** Whether a path is one of the named files, or a copy next to one. */
+  /** Whether a path is one of the named files, or a copy beside a named file. */
   protects(absolute: string): boolean {
     const lower = absolute.toLowerCase()
     if (this.#named.some((path) => isWithin(path.toLowerCase(), lower))) return true
@@ -48,7 +48,7 @@ export class PrivateFiles {
     )
   }
 
-  /** Whether an open file is a private one under another name. */
+  /** Whether an open file is a private file under another name. */
   async isLinkTo({ nlink, dev, ino }: Pick<Stats, 'nlink' | 'dev' | 'ino'>): Promise<boolean> {
     if (nlink < 2) return false
     const now = performance.now()
@@ -77,7 +77,7 @@ export function isWithin(folder: string, absolute: string): boolean {
   return path === '' || (path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path))
 }
 
-/** The path with its links resolved, as far as it exists. */
+/** Returns the path with its links resolved, as far as the path exists. */
 export function realOrPlanned(absolute: string): string {
   try {
     return realpathSync(absolute)
@@ -87,28 +87,30 @@ export function realOrPlanned(absolute: string): string {
   }
 }
 
-/** Dot-env files that are meant to be read, because they only list the variables. */
+/** Matches dot-env files that are meant to be read, because they only list the variables. */
 const example = /^\.env.*\.(example|sample|template|dist)$/
-/** Dot-env files, copies and folders of them, and files where git and others store passwords. */
+/** Matches dot-env files, copies and folders of them, and files in which git and other programs store passwords. */
 const secret = /^\.env|.\.env$|^\.git-credentials|^[._]netrc/
-/** Temporary files that the service writes before it replaces a file. A crash leaves them behind. */
+/** Matches temporary files that the service writes before it replaces a file. A crash leaves such files behind. */
 const unfinished = /^\.toolloop-.*\.tmp$/
 
 function isPrivateName(name: string): boolean {
   return name === '.git' || name === 'git~1' || unfinished.test(name) || (secret.test(name) && !example.test(name))
 }
 
-/** Whether a path is a file. Decides by the name if it does not exist yet. */
+/** Whether a path is a file. If the path does not exist yet, its name decides. */
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? extname(path) !== ''
 }
 
-/** Removes what editors add in front of a name for a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
+/** Removes the characters that editors put in front of the name of a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
 function nameOfOriginal(name: string): string {
   return plainName(name).replace(/^[.#~]+/, '')
 }
 
-/** A name as file systems compare it: some ignore case, invisible characters, dots and spaces at the end, or the name of a stream. */
+/**
+ * Returns a name as file systems compare it. Some ignore case, invisible characters, dots and spaces at the end, or the name of a stream.
+ */
 function plainName(name: string): string {
   return name
     .normalize('NFKC')

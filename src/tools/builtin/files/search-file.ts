@@ -6,9 +6,9 @@ import type { Workspace } from './workspace.ts'
 
 /** A line found by `search_files`. */
 export interface FileMatch {
-  /** Path relative to the workspace. */
+  /** The path relative to the workspace. */
   path: string
-  /** Line number, from 1. */
+  /** The line number, from 1. */
   line: number
   /** Up to 500 characters of the line, around the match. */
   text: string
@@ -19,14 +19,14 @@ export interface FileMatch {
 }
 
 export interface FileMatches {
-  /** Number of matching lines, including those not in `matches`. */
+  /** The number of matching lines, including lines that are not in `matches`. */
   count: number
   matches: FileMatch[]
 }
 
 export interface FileSearch {
   finder: LineFinder
-  /** Lines of context before and after a match. */
+  /** The number of context lines before and after a match. */
   context: number
   /** Maximum number of matches to keep. */
   most: number
@@ -53,19 +53,19 @@ export async function searchFile(workspace: Workspace, entry: WalkEntry, search:
   }
 }
 
-/** Turns the lines found in a block into matches of the file. Their context may be in other blocks. */
+/** Converts the lines found in a block to matches of the file. The context of a line may be in other blocks. */
 class MatchCollector {
   readonly kept: FileMatch[] = []
   count = 0
   readonly #path: string
   readonly #context: number
   readonly #most: number
-  /** Number of lines before the block. */
+  /** The number of lines before the block. */
   #linesBefore = 0
   #lastMatch = -1
-  /** The last lines read, for `before` of the next match. */
+  /** The lines that were read last, for `before` of the next match. */
   #tail: string[] = []
-  /** Matches whose `after` is not complete yet. */
+  /** Matches whose `after` is not yet complete. */
   #open: FileMatch[] = []
 
   constructor(path: string, { context, most }: FileSearch) {
@@ -74,7 +74,7 @@ class MatchCollector {
     this.#most = most
   }
 
-  /** Takes the next block: its text, the lines found in it, and its number of line breaks. */
+  /** Adds the next block: its text, the lines found in it, and its number of line breaks. */
   add(text: string, found: readonly FoundLine[], newlines: number): void {
     if (found.length > 0 || this.#context > 0) this.#take(text, found)
     this.#linesBefore += newlines
@@ -86,7 +86,7 @@ class MatchCollector {
     if (this.#context > 0) for (const match of this.#open) this.#fillAfter(match, lines, 0)
     for (const { line, at } of found) {
       const number = this.#linesBefore + line
-      // A line longer than a block arrives in pieces and counts once.
+      // A line that is longer than a block arrives in pieces. It counts once.
       if (number === this.#lastMatch) continue
       this.#lastMatch = number
       this.count++

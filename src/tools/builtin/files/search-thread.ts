@@ -3,7 +3,7 @@ import { ToolloopError } from '../../../core/errors.ts'
 import type { SearchTasks } from './search-worker.ts'
 import { workerCode } from './search-worker-code.ts'
 
-/** The time limit of a task, and the error if it takes longer. */
+/** The time limit of a task, and the error for a task that exceeds it. */
 export interface TaskLimit {
   ms: number
   late: () => ToolloopError
@@ -17,21 +17,23 @@ interface Waiting {
 }
 
 /**
- * Maximum number of threads. A thread takes memory and time to start, so a turn with many calls, or many runs, must not start one for each.
+ * Maximum number of threads. A thread takes memory and time to start, so a turn with many calls, or many runs at once, must not start a
+ * thread for each call.
  */
 const maxThreads = 16
 const running = new Set<SearchThread>()
-/** Threads that wait for another one to end, in order. */
+/** Threads that wait for another thread to end, in order. */
 const queued = new Set<SearchThread>()
 
 /**
  * The thread of one search. It matches patterns that come from models and from the searched repositories. A pattern such as `(a+)+$` may
- * run for days, and only a separate thread can be stopped from outside. Starts with its first task, as soon as fewer than 16 threads run.
+ * run for days, and only a separate thread can be stopped from outside. The thread starts when it has its first task and fewer than 16
+ * threads run.
  */
 export class SearchThread {
   readonly #signal: AbortSignal
   #worker: Worker | undefined
-  /** Tasks in the order they are sent, which is also the order of their answers. */
+  /** Tasks in the order in which they are sent. The answers arrive in the same order. */
   readonly #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
@@ -42,7 +44,10 @@ export class SearchThread {
     this.#signal = signal
   }
 
-  /** Runs a task in the thread. Rejects with the signal's reason. After a failure, rejects every task with that failure. */
+  /**
+   * Runs a task in the thread. Rejects with the signal's reason if the signal is aborted. After a failure, rejects every task with that
+   * failure.
+   */
   ask<Name extends keyof SearchTasks>(
     task: Name,
     args: Parameters<SearchTasks[Name]>,
@@ -84,7 +89,7 @@ export class SearchThread {
     this.#restartTimer()
   }
 
-  /** Ends the thread. Must be called after the last task; may be called twice. */
+  /** Ends the thread. Must be called after the last task. May be called twice. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#signal.removeEventListener('abort', this.#abort)
@@ -105,7 +110,7 @@ export class SearchThread {
   #fail(error: unknown): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The caller also closes the thread when its tasks are rejected, but it must stop immediately.
+    // The caller closes the thread too when its tasks are rejected, but the thread must stop immediately.
     void this.close()
   }
 }

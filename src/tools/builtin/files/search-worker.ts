@@ -9,20 +9,20 @@ export interface FoundLine {
   at: number
 }
 
-/** What a glob says about a path: whether it matches and, if it is a folder, whether something in it may match. */
+/** The result of matching a path against a glob: whether it matches and, for a folder, whether a path inside it may match. */
 export interface GlobMatch {
   matches: boolean
   mayMatchIn: boolean
 }
 
-/** The tasks of a search's thread: everything that a hostile pattern, query or `.gitignore` could make run for days. */
+/** The tasks that a search runs in its thread. A hostile pattern, query or `.gitignore` could make any of them run for days. */
 const tasks = {
   /** Returns the matching lines of a text, in order. */
   findLines({ source, flags }: { source: string; flags: string }, text: string): FoundLine[] {
     const regex = new RegExp(source, flags)
     const found: FoundLine[] = []
     const lines = text.split('\n')
-    // A trailing line break does not start another line.
+    // A line break at the end does not start another line.
     if (lines.at(-1) === '') lines.pop()
     for (const [line, content] of lines.entries()) {
       const match = regex.exec(content.endsWith('\r') ? content.slice(0, -1) : content)
@@ -31,7 +31,7 @@ const tasks = {
     return found
   },
 
-  /** Matches paths relative to the start against a glob. Returns a text that says what was expected if the glob is invalid. */
+  /** Matches paths relative to the start against a glob. If the glob is invalid, returns a text that says what was expected. */
   matchGlob(pattern: string, paths: readonly string[]): GlobMatch[] | string {
     try {
       glob ??= compileGlob(pattern)
@@ -43,12 +43,12 @@ const tasks = {
     return paths.map((path) => ({ matches: matches(path), mayMatchIn: mayMatchIn(path) }))
   },
 
-  /** Adds a file's rules to the set `above`. Returns the number of the combined set. */
+  /** Adds a file's rules to the rules with the number `above`. Returns the number of the combined rules. */
   addRules(above: number | undefined, folder: string, text: string): number {
     return ruleSets.push(addRules(above === undefined ? undefined : ruleSets[above], folder, text)) - 1
   },
 
-  /** Returns which paths git ignores by a set of rules. Folders end with `/`. */
+  /** Returns, for each path, whether git ignores it by a set of rules. Paths of folders end with `/`. */
   areIgnored(rules: number, paths: readonly string[]): boolean[] {
     return paths.map((path) => ruleSets[rules]?.ignores(path) === true)
   },
@@ -56,7 +56,7 @@ const tasks = {
 
 export type SearchTasks = typeof tasks
 
-/** A thread belongs to one search, which has a single pattern. */
+/** The glob of the search. A thread belongs to one search, which has a single pattern. */
 let glob: Glob | undefined
 const ruleSets: Ignore[] = []
 

@@ -2,14 +2,16 @@ import type { FileHandle } from 'node:fs/promises'
 
 const newline = 10
 const chunkBytes = 64 * 1024
-/** The number of bytes that git reads to tell binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
+/**
+ * The number of bytes that git reads to distinguish binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary
+ */
 const sniffedBytes = 8000
 
 export function looksBinary(start: Uint8Array): boolean {
   return start.subarray(0, sniffedBytes).includes(0)
 }
 
-/** Reads a file in pieces. Each piece is overwritten by the next one. Rejects with the signal's reason once it is aborted. */
+/** Reads a file in pieces. The next piece overwrites the previous one. Rejects with the signal's reason once the signal is aborted. */
 async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes)
   for (;;) {
@@ -22,12 +24,12 @@ async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenera
 
 export function countNewlines(bytes: Uint8Array): number {
   let count = 0
-  // A loop, because `indexOf` is slower for lines of ordinary length.
+  // Uses a loop, because `indexOf` is slower for lines of ordinary length.
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === newline) count++
   return count
 }
 
-/** The number of lines in a text file, including an unterminated last one; undefined for a binary file. */
+/** Returns the number of lines in a text file, including an unterminated last line. Undefined for a binary file. */
 export async function countLines(handle: FileHandle, signal: AbortSignal): Promise<number | undefined> {
   let lines = 0
   let first = true
@@ -44,9 +46,12 @@ export async function countLines(handle: FileHandle, signal: AbortSignal): Promi
 const blockBytes = 256 * 1024
 const minBlockBytes = 4096
 
-/** Reads a file in pieces of whole lines. A line longer than 256 KiB comes in several. Each piece is overwritten by the next one. */
+/**
+ * Reads a file in pieces that consist of whole lines. A line longer than 256 KiB is split into several pieces. The next piece overwrites
+ * the previous one.
+ */
 export async function* readLineBlocks(handle: FileHandle, size: number, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // One byte more than the expected size, so that a single read shows whether the file has ended.
+  // The buffer is one byte larger than the expected size, so that a single read shows whether the file has ended.
   const buffer = Buffer.allocUnsafe(Math.max(minBlockBytes, Math.min(size + 1, blockBytes)))
   let held = 0
   for (;;) {
@@ -67,10 +72,10 @@ export async function* readLineBlocks(handle: FileHandle, size: number, signal: 
   }
 }
 
-/** Some lines of a file. */
+/** A range of lines of a file. */
 export interface LineRange {
   text: string
-  /** The last line in `text`. */
+  /** The number of the last line in `text`. */
   to: number
   totalLines: number
   truncated: boolean
@@ -82,8 +87,8 @@ export class BinaryFileError extends Error {
 }
 
 /**
- * Reads the lines `from` to `to` (inclusive, from 1), up to `maxBytes` bytes: whole lines if one fits, otherwise the beginning of the
- * first. Reads the whole file to count its lines, but holds at most `maxBytes` and one chunk in memory.
+ * Reads the lines `from` to `to` (inclusive, from 1), up to `maxBytes` bytes. Returns whole lines if at least one fits, otherwise the
+ * beginning of the first line. Reads the whole file to count its lines, but keeps at most `maxBytes` and one chunk in memory.
  */
 export async function readLines(
   handle: FileHandle,
@@ -121,7 +126,7 @@ export async function readLines(
     line += countNewlines(chunk.subarray(at))
   }
   const totalLines = terminated ? line - 1 : line
-  // If no whole line fits, returns the beginning of one.
+  // If no whole line fits, returns the beginning of the first line.
   const cut = truncated && wholeBytes > 0 ? wholeBytes : keptBytes
   const text = new TextDecoder().decode(kept.subarray(0, cut), { stream: truncated })
   const last = truncated ? Math.max(wholeTo, from) : Math.min(to, totalLines)

@@ -7,11 +7,11 @@ import type { GlobMatch } from './search-worker.ts'
 import type { Place, Workspace } from './workspace.ts'
 
 export interface WalkOptions {
-  /** A glob over paths relative to the start. Default: all files that are not hidden. */
+  /** A glob for paths relative to the start. Default: all files that are not hidden. */
   pattern?: string
-  /** Default true. */
+  /** Whether to visit subfolders. Default true. */
   recursive?: boolean
-  /** Default `'files'`. */
+  /** Whether to list files or folders. Default `'files'`. */
   kind?: 'files' | 'folders'
   /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number
@@ -26,11 +26,11 @@ interface Folder extends WalkEntry {
   rules: Rules | undefined
 }
 
-/** The rules for what git ignores in a folder (https://git-scm.com/docs/gitignore). */
+/** The rules that say which files git ignores (https://git-scm.com/docs/gitignore). */
 interface Rules {
-  /** The number of the combined rules of all files, in the thread. */
+  /** The number under which the search thread stores the combined rules of all files. */
   number: number
-  /** The folder of the first of these files. Paths are matched relative to it. */
+  /** The folder of the first rules file. Paths are matched relative to this folder. */
   top: string
 }
 
@@ -40,22 +40,22 @@ interface Selected extends GlobMatch {
   isFolder: boolean
 }
 
-/** Number of entries yielded at once, so that a consumer can work on several in parallel. */
+/** Number of entries that are yielded at once, so that a consumer can process several in parallel. */
 const batchSize = 64
 /** Number of entries of a folder that are matched at once. */
 const matchedAtOnce = 128
-/** Maximum size of a rules file. Rules take about 15 times as much memory in the thread. */
+/** Maximum size of a rules file, in bytes. In the thread, rules take about 15 times as much memory as their text. */
 const maxRuleBytes = 128 * 1024
 /** The name of a folder that is never listed, because it is rarely wanted and often enormous. */
 const skippedName = 'node_modules'
 
 /**
- * Walks a folder from the top down, with names in order, in batches. Leaves out what git ignores, hidden names that the pattern does not
- * contain, private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted, and
- * with `invalid_arguments` for an invalid pattern.
+ * Walks a folder from the top down, with names in order, in batches. Leaves out files that git ignores, hidden names that the pattern does
+ * not contain, private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as the signal is
+ * aborted, and with `invalid_arguments` for an invalid pattern.
  */
 export class Walk implements AsyncIterable<WalkEntry[]> {
-  /** Can also be used for the content of the entries. Ends with the walk. */
+  /** The thread that matches the pattern. It can also search the content of the entries. It ends with the walk. */
   readonly thread: SearchThread
   readonly #workspace: Workspace
   readonly #start: Place
@@ -80,7 +80,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return this.#truncated
   }
 
-  /** Describes what the walk could not read, including `unreadableFiles`. Empty if nothing was missed. */
+  /** Describes the folders and files that the walk could not read, including `unreadableFiles`. Empty if nothing was missed. */
   gaps(unreadableFiles: number): string {
     const notes: string[] = []
     if (this.#truncated) notes.push('Stopped early: there are too many files here; give a narrower `path`.')
@@ -130,7 +130,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     while (below.length > 0) stack.push(...below.splice(-1))
   }
 
-  /** The entries of a folder that are not ignored and match, or in which something may match. */
+  /** Selects entries of a folder that are not ignored. An entry is selected if it matches, or if a path inside it may match. */
   async #select(folder: Folder, rules: Rules | undefined, children: readonly Dirent[]): Promise<Selected[]> {
     const shown: Omit<Selected, keyof GlobMatch>[] = []
     for (const child of children) {
@@ -160,12 +160,12 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return matched
   }
 
-  /** The entries of a folder, sorted by name; undefined if it is gone, was replaced by a link, or can't be read. */
+  /** Reads the entries of a folder, sorted by name. Undefined if the folder has been removed, was replaced by a link, or can't be read. */
   async #read(folder: Folder): Promise<Dirent[] | undefined> {
     const children: Dirent[] = []
     try {
       if (!(await this.#workspace.isUnmoved(folder.real))) return undefined
-      // Doesn't use `readdir`, which would read a folder with millions of entries at once.
+      // `readdir` is not used, because it would read a folder with millions of entries at once.
       for await (const child of await opendir(folder.real, { bufferSize: 256 })) {
         if (this.#left === 0) {
           this.#truncated = true
@@ -177,7 +177,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       }
     } catch (error) {
       this.#options.signal.throwIfAborted()
-      // Folders appear and disappear during the walk. Only one that exists and can't be read is reported.
+      // Folders appear and disappear during the walk. A folder is reported only if it exists and can't be read.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) this.#unreadable++
       if (children.length === 0) return undefined
     }
@@ -199,15 +199,15 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
 
   async #rulesOf(folder: Folder, children: readonly Dirent[]): Promise<Rules | undefined> {
     let { rules } = folder
-    // In a nested repository, the rules of the outer one do not apply.
+    // In a nested repository, the rules of the outer repository do not apply.
     if (children.some(({ name }) => name === '.git')) rules = await this.#repositoryRules(folder.real)
     if (children.some(({ name }) => name === '.gitignore')) rules = await this.#withRules(rules, folder.real)
     return rules
   }
 
   /**
-   * The ignore rules from the folders above the start of the walk. As in git, they are read from the root of the repository downwards, even
-   * if the root is above the workspace. Without a repository, they are read from the workspace downwards.
+   * Reads the ignore rules in the folders above the start of the walk. As in git, they are read from the root of the repository downwards,
+   * even if the root is above the workspace. Without a repository, they are read from the workspace downwards.
    */
   async #rulesAbove(): Promise<Rules | undefined> {
     const { root } = this.#workspace
@@ -231,7 +231,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return this.#withRules(undefined, folder, join('.git', 'info', 'exclude'))
   }
 
-  /** Combines these rules with those in a file of the folder, which take precedence. */
+  /** Combines these rules with the rules in a file of the folder, which take precedence. */
   async #withRules(rules: Rules | undefined, folder: string, file = '.gitignore'): Promise<Rules | undefined> {
     const text = await this.#readRules(join(folder, file))
     if (text === undefined) return rules
@@ -245,7 +245,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return { number, top }
   }
 
-  /** Reads the rules in `file` if it is a regular file. Does not follow a link, like git. */
+  /** Reads the rules in `file` if it is a regular file. Like git, does not follow a link. */
   async #readRules(file: string): Promise<string | undefined> {
     try {
       const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))

@@ -6,11 +6,11 @@ import type { AnyTool } from '../../tool.ts'
 import { leadsOutside } from './links.ts'
 import { isWithin, PrivateFiles, realOrPlanned } from './private-files.ts'
 
-/** A file or folder found inside the workspace. */
+/** A file or folder that was found inside the workspace. */
 export interface Place {
-  /** Path relative to the workspace, with `/`; `.` for the workspace itself. Links are resolved. */
+  /** The path relative to the workspace, with `/`. `.` is the workspace itself. Links are resolved. */
   path: string
-  /** Absolute path for the file system. Never shown to a model. */
+  /** The absolute path for the file system. It is never shown to a model. */
   real: string
   isFolder: boolean
 }
@@ -24,11 +24,11 @@ export interface Place {
  */
 export class Workspace {
   readonly #root: string
-  /** The root as it was given, for absolute paths that use this spelling. */
+  /** The root in the spelling that the caller gave, for absolute paths in that spelling. */
   readonly #given: string
   readonly #private: PrivateFiles
 
-  /** `refused`: further private files and folders. Throws `invalid_option` unless `folder` is an existing folder. */
+  /** `refused`: more private files and folders. Throws `invalid_option` unless `folder` is an existing folder. */
   constructor(folder: string = process.cwd(), refused: readonly string[] = []) {
     this.#given = resolve(folder)
     try {
@@ -40,12 +40,15 @@ export class Workspace {
     this.#private = new PrivateFiles(this.#root, refused)
   }
 
-  /** The folder with all links resolved. */
+  /** The workspace's folder, with all links resolved. */
   get root(): string {
     return this.#root
   }
 
-  /** Finds the file or folder that `path` names. Throws `tool_denied` if it is outside, and `tool_failed` if it does not exist. */
+  /**
+   * Finds the file or folder that `path` names. Throws `tool_denied` if that is outside the workspace, and `tool_failed` if it does not
+   * exist.
+   */
   async locate(path: string): Promise<Place> {
     const real = await this.#resolve(path)
     const stats = await lstat(real).catch((error: unknown) => {
@@ -62,8 +65,8 @@ export class Workspace {
   }
 
   /**
-   * Opens a file for reading; the caller must close it. Checks the opened file instead of its path. The file is refused if it, or a folder
-   * above it, was replaced by a link after the path was resolved.
+   * Opens a file for reading. The caller must close it. Checks the opened file instead of its path. Refuses the file if the file, or a
+   * folder above it, was replaced by a link after the path was resolved.
    */
   async open(place: Pick<Place, 'real' | 'path'>): Promise<{ handle: FileHandle; stats: Stats }> {
     let handle: FileHandle
@@ -87,18 +90,21 @@ export class Workspace {
     }
   }
 
-  /** Whether `real`, a folder found earlier, is still that folder and not a link to another. */
+  /** Whether `real`, a folder that was found earlier, is still the same folder and not a link to another. */
   async isUnmoved(real: string): Promise<boolean> {
     return (await realpath(real)) === real
   }
 
-  /** Whether a file or folder, which need not exist yet, is readable in the workspace or contains the workspace. */
+  /**
+   * Whether tools could read a file or folder, because it is in the workspace and not private. Also true for a folder that contains the
+   * workspace. The path need not exist yet.
+   */
   exposes(absolute: string): boolean {
     const real = realOrPlanned(absolute)
     return isWithin(real, this.#root) || (isWithin(this.#root, real) && !this.#private.includes(real))
   }
 
-  /** Whether `real` is private and must not be read or listed. */
+  /** Whether `real` is private. Private files must not be read or listed. */
   refuses(real: string): boolean {
     return this.#private.includes(real)
   }
@@ -110,14 +116,14 @@ export class Workspace {
     }
     const asGiven = isAbsolute(path) && isWithin(this.#given, path)
     const absolute = resolve(this.#root, asGiven ? relative(this.#given, path) : path)
-    // Checked before reading the disk, so that the error reveals nothing about files outside.
+    // The path is checked before the disk is read, so that the error reveals nothing about files outside.
     if (!this.#contains(absolute)) throw outside(path)
     if (this.#private.includes(absolute)) throw isPrivate(path)
     let real: string
     try {
       real = await realpath(absolute)
     } catch (error) {
-      // Checked here, because otherwise a link would reveal which files exist outside.
+      // Links are checked here, because otherwise the error would reveal which files exist outside.
       throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
     }
     if (!this.#contains(real)) throw outside(path)
@@ -130,11 +136,11 @@ export class Workspace {
   }
 }
 
-/** Enumerable, so that `{ ...tool }` copies it. */
+/** The key of the workspace in a file tool. It is enumerable, so that `{ ...tool }` copies it. */
 const workspaceKey: unique symbol = Symbol('workspace')
 type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 
-/** The workspace that a file tool, or a copy of one, reads; undefined for any other tool. */
+/** Returns the workspace that a file tool, or a copy of one, reads. Undefined for any other tool. */
 export function workspaceOf(tool: FileTool): Workspace | undefined {
   return tool[workspaceKey]
 }
@@ -144,7 +150,7 @@ export function inWorkspace(tool: AnyTool, workspace: Workspace): FileTool {
   return { ...tool, [workspaceKey]: workspace }
 }
 
-/** The real path of an open file: from the kernel if possible, otherwise by resolving the path again. */
+/** Returns the real path of an open file. Asks the kernel if possible; otherwise resolves the path again. */
 async function openedPath(handle: FileHandle, real: string): Promise<string> {
   try {
     return await readlink(`/proc/self/fd/${handle.fd}`)
@@ -173,7 +179,7 @@ function refuseSpecial(stats: Stats, path: string): void {
   throw new ToolloopError('tool_denied', `Expected a regular file or a folder, got ${show(path)}, which is ${kind}`)
 }
 
-/** Describes a problem with a path for the model. The system's own messages contain absolute paths, so they are not used. */
+/** Describes a problem with a path for the model. The system's own messages are not used, because they contain absolute paths. */
 export function fileProblem(error: unknown, path: string): ToolloopError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   const problem = problems[code] ?? `could not be read (${code})`
@@ -186,7 +192,7 @@ export function isFileProblem(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error
 }
 
-/** Whether the cause is a file system error with this code, such as `ENOENT`. */
+/** Whether the cause of an error is a file system error with this code, such as `ENOENT`. */
 export function isFileProblemCode(error: unknown, code: string): boolean {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && 'code' in cause && cause.code === code

@@ -1,16 +1,18 @@
 import { TextDecoder } from 'node:util'
 import { looksBinary } from '../files/text-file.ts'
 
-/** How many bytes of a document are searched for its declared encoding: https://html.spec.whatwg.org/multipage/semantics.html#charset */
+/**
+ * Number of bytes of a document that are searched for its declared encoding: https://html.spec.whatwg.org/multipage/semantics.html#charset
+ */
 const sniffedBytes = 1024
 
-/** Decodes a body with the encoding that it or its content type declares, or UTF-8. Undefined if it is not text. */
+/** Decodes a body with the encoding that the body or its content type declares, otherwise as UTF-8. Undefined if the body is not text. */
 export function decodeText(body: Buffer, contentType: string): string | undefined {
   const label = bomOf(body) ?? /charset\s*=\s*["']?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredEncoding(body) ?? 'utf-8'
   const decoder = decoderFor(label)
-  // UTF-16 text contains many zero bytes.
+  // UTF-16 is excluded, because UTF-16 text contains many zero bytes.
   if (!decoder.encoding.startsWith('utf-16') && looksBinary(body)) return undefined
-  // `stream`: a body that was cut may end inside a character.
+  // `stream` is set, because a body that was cut may end inside a character.
   return decoder.decode(body, { stream: true })
 }
 
@@ -26,7 +28,7 @@ function bomOf(body: Buffer): string | undefined {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 'utf-8' : undefined
 }
 
-/** The encoding in `<meta charset>` or an XML declaration. */
+/** Returns the encoding in `<meta charset>` or in an XML declaration. */
 function declaredEncoding(body: Buffer): string | undefined {
   const start = body.toString('latin1', 0, sniffedBytes)
   return (

@@ -2,7 +2,8 @@ import { decodeHTML } from 'entities/decode'
 import { TextBuffer } from '../../../core/text/text-buffer.ts'
 import { giveWay } from '../../../core/time/give-way.ts'
 
-// A parser of our own, because htmlparser2 needs four more packages, and parse5 blocks the event loop for as long as a page takes.
+// This is a custom parser, because htmlparser2 needs four more packages, and parse5 blocks the event loop until it has parsed the whole
+// page.
 
 /** The readable content of a page: its title, and its text with headings, list items and table cells marked as in Markdown. */
 export interface PageText {
@@ -10,7 +11,7 @@ export interface PageText {
   text: string
 }
 
-/** Elements whose content is not text of the page. */
+/** Elements whose content is not part of the page's text. */
 const unread = new Set(['script', 'style', 'template', 'svg', 'iframe', 'object', 'canvas', 'math'])
 const blocks = new Set(
   (
@@ -18,14 +19,14 @@ const blocks = new Set(
     'legend li main nav ol option p pre section select summary table tbody tfoot thead tr ul'
   ).split(' '),
 )
-/** Blocks with an empty line before and after, besides headings. */
+/** Block elements with an empty line before and after, besides headings. */
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
 const maxTitle = 4_096
 
 /**
- * Removes the tags from HTML. Reads the text once, in time linear in its length whatever it contains, and yields to the event loop. It is
- * not a browser: it does not run scripts or apply styles. Rejects with the signal's reason.
+ * Removes the tags from HTML. Reads the text once, in time linear in its length, and yields to the event loop. Does not run scripts or
+ * apply styles, as a browser would. Rejects with the signal's reason if the signal is aborted.
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
   const out = new TextBuilder()
@@ -75,14 +76,14 @@ function readTag(html: string, open: number): Tag {
   const closing = html[open + 1] === '/'
   tagName.lastIndex = open + (closing ? 2 : 1)
   const name = tagName.exec(html)?.[0].toLowerCase()
-  // A single `<`, as in `a < b`.
+  // This is a single `<`, as in `a < b`.
   if (name === undefined) return { name: '', closing, text: '<', end: open + 1 }
   return { name, closing, text: '', end: endOfTag(html, tagName.lastIndex) }
 }
 
 const tagName = /[a-z][a-z0-9:-]{0,60}/iy
 
-/** The position after the next `>` outside of quotes. */
+/** Returns the position after the next `>` outside quotes. */
 function endOfTag(html: string, from: number): number {
   let isAfterEquals = false
   for (let at = from; at < html.length; at++) {
@@ -100,17 +101,17 @@ function endOfTag(html: string, from: number): number {
 
 const [space, doubleQuote, singleQuote, equalsSign, greaterThan] = [0x20, 0x22, 0x27, 0x3d, 0x3e]
 
-/** The position of the closing tag of an element whose content is not parsed. */
+/** Returns the position of the closing tag of an element whose content is not parsed. */
 function endOfElement(html: string, from: number, name: string): number {
   const closing = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
   closing.lastIndex = from
   return closing.exec(html)?.index ?? html.length
 }
 
-/** Number of characters decoded at once, and the maximum length of a character reference. */
+/** Number of characters that are decoded at once, and maximum length of a character reference. */
 const [stretch, longestReference] = [65_536, 64]
 
-/** A position where the text may be cut: not inside a character reference. */
+/** Returns a position where the text may be cut, which must not be inside a character reference. */
 function endOfStretch(html: string, from: number, end: number): number {
   const latest = from + stretch
   if (latest >= end) return end
@@ -118,13 +119,13 @@ function endOfStretch(html: string, from: number, end: number): number {
   return reference > latest - longestReference ? reference : latest
 }
 
-/** Collects text as it is read. Collapses white space outside of `<pre>`, and starts blocks on their own lines. */
+/** Collects text as it is read. Collapses white space outside `<pre>`, and starts each block on a new line. */
 class TextBuilder {
   readonly #pieces = new TextBuffer()
   #preformatted = 0
-  /** Whether leading white space is dropped at this point. */
+  /** Whether white space is dropped because the line has no text yet. */
   #lineStart = true
-  /** Line breaks since the last text. */
+  /** Number of line breaks since the last text. */
   #breaks = 2
   #cells = 0
 
@@ -168,7 +169,7 @@ class TextBuilder {
     if (heading) this.#mark(`${'#'.repeat(Number(name.slice(1)))} `)
   }
 
-  /** Ensures at least `min` line breaks since the last text. */
+  /** Adds line breaks until there are at least `min` since the last text. */
   #break(min: number): void {
     if (this.#breaks < min) this.#pieces.add('\n'.repeat(min - this.#breaks))
     this.#breaks = Math.max(this.#breaks, min)

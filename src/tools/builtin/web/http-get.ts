@@ -11,13 +11,13 @@ import type { AddressRule } from './public-address.ts'
 
 export interface GetOptions {
   url: string
-  /** Request headers. Default: an `accept` header for pages. */
+  /** Request headers. Default: an `accept` header for web pages. */
   headers?: Readonly<Record<string, string>>
-  /** Maximum bytes of the body to read, after decompression. */
+  /** Maximum number of bytes of the body to read, after decompression. */
   maxBytes: number
   /** Whether to read a body of this content type. */
   wants(contentType: string): boolean
-  /** Decides which addresses may be connected to. */
+  /** The rule that decides which addresses may be connected to. */
   rule: AddressRule
   /** Resolves a host to addresses. Default: the system's resolver. */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
@@ -28,13 +28,13 @@ export interface HttpAnswer {
   /** The address after redirects. */
   url: string
   status: number
-  /** The content type as sent; `''` if there was none. */
+  /** The content type that the server sent; `''` if it sent none. */
   contentType: string
-  /** The target of a redirect. Set if it was not followed. */
+  /** The target of a redirect. Set if the redirect was not followed. */
   location?: string
-  /** Undefined if the content type was not wanted. */
+  /** The body. Undefined if the content type was not wanted. */
   body?: Buffer
-  /** The announced length of the body, if any. */
+  /** The length of the body that the server announced, if any. */
   announcedBytes?: number
   truncated: boolean
 }
@@ -44,9 +44,9 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const accept = 'text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1'
 
 /**
- * Sends a GET request and follows redirects. Checks the addresses of each host on the way with `rule`. Each name is resolved only once, in
- * the lookup of the socket, so that the checked addresses are the ones that the socket connects to. Ignores proxies set in the environment.
- * Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
+ * Sends a GET request and follows redirects. Checks the addresses of each host, including redirect targets, with `rule`. Each name is
+ * resolved only once, in the lookup of the socket, so that the socket connects to the addresses that were checked. Ignores proxies set in
+ * the environment. Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
  */
 export async function get(options: GetOptions): Promise<HttpAnswer> {
   let url = checkUrl(options.url, options)
@@ -65,7 +65,7 @@ export async function get(options: GetOptions): Promise<HttpAnswer> {
   }
 }
 
-/** Sends a single request with any method. Like `get`, but does not follow redirects. */
+/** Sends a single request with any method. Otherwise works like `get`, but does not follow redirects. */
 export async function requestOnce(options: GetOptions & { method: string; body?: string }): Promise<HttpAnswer> {
   const url = checkUrl(options.url, options)
   const { response, close } = await send(url, options)
@@ -76,7 +76,7 @@ export async function requestOnce(options: GetOptions & { method: string; body?:
   }
 }
 
-/** Refuses URLs that must not be requested. The addresses of a host name are checked in `guardedLookup`, once they are known. */
+/** Checks a URL, and refuses it if it must not be requested. `guardedLookup` checks the addresses of a host name once they are known. */
 function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   const where = base === undefined ? '`url`' : `the redirect from ${show(base.href)}`
   if (!URL.canParse(text, base?.href))
@@ -88,7 +88,7 @@ function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   if (url.username !== '' || url.password !== '') {
     throw new ToolloopError('invalid_arguments', `Expected ${where} to be a URL without a user name or password in it`)
   }
-  // A host that is an address is never looked up. `URL` has normalized it, however it was written: 0x7f.1, 2130706433, ①②⑦.1.
+  // A host that is an address is never looked up. `URL` has normalized the address from any notation: 0x7f.1, 2130706433, ①②⑦.1.
   const host = hostOf(url)
   if (isIP(host) !== 0 && !rule.allows(host)) throw privateAddress(host)
   return url
@@ -98,7 +98,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Does not name the address, which may belong to this network. */
+/** Creates the error for a private address. The message doesn't contain the address, because it may belong to this network. */
 function privateAddress(host: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
@@ -111,7 +111,7 @@ function send(
   { rule, resolveHost, signal, headers = { accept }, method = 'GET', body }: GetOptions & { method?: string; body?: string },
 ): Promise<{ response: IncomingMessage; close(): void }> {
   const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-    // Not a shared agent, which would keep connections and use a proxy from the environment.
+    // No shared agent is used, because it would keep connections open and use a proxy from the environment.
     agent: false,
     method,
     signal,
@@ -121,7 +121,7 @@ function send(
   const close = () => void request.destroy()
   return new Promise((resolve, reject) => {
     request.on('response', (response) => resolve({ response, close }))
-    // Stays until the request is over: without a listener, a late error would end the process.
+    // The listener stays until the request has ended, because a late error without a listener would end the process.
     request.on('error', (error) => reject(networkProblem(error, url, signal)))
     request.end(body)
   })
@@ -131,7 +131,7 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
   return (host, { all, family }, callback) => {
     const find = async () => {
       const addresses = (await resolveHost(host)).filter((found) => (family === 4 || family === 6 ? found.family === family : true))
-      // A private address among public ones is refused, too: that is never an accident.
+      // A private address among public addresses is refused too, because such a mix is never an accident.
       if (!addresses.every(({ address }) => rule.allows(address))) throw privateAddress(host)
       const [first] = addresses
       if (first === undefined) throw new ToolloopError('tool_failed', `The host ${show(host)} has no address`)
@@ -140,7 +140,7 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
     find().then(
       ({ addresses, first }) => (all ? callback(null, addresses) : callback(null, first.address, first.family)),
       (error: unknown) => {
-        // Node.js expects an Error.
+        // Node.js expects an Error here.
         const reason = readableError(error)
         callback(reason instanceof Error ? reason : new Error(messageOf(reason)), '')
       },
@@ -167,7 +167,7 @@ async function answer(url: URL, status: number, response: IncomingMessage, optio
   }
 }
 
-/** Reads up to `maxBytes`. Leaving the loop ends the stream, so an endless body or a zip bomb costs no more. */
+/** Reads up to `maxBytes`. Leaving the loop ends the stream, so that an endless body or a zip bomb is not read any further. */
 async function readBody(stream: Readable, maxBytes: number): Promise<{ body: Buffer; truncated: boolean }> {
   const chunks: Buffer[] = []
   let left = maxBytes
@@ -188,7 +188,7 @@ function unpack(response: IncomingMessage, url: URL): Readable {
   const decoder = decoders.get(encoding)?.()
   if (decoder === undefined)
     throw new ToolloopError('tool_failed', `${show(url.href)} has the content encoding ${show(encoding)}, which is not supported`)
-  // Errors of both streams are reported by the decoder, which is read.
+  // The decoder reports the errors of both streams, because only the decoder is read.
   pipeline(response, decoder, () => {})
   return decoder
 }

@@ -4,16 +4,16 @@ import { InvalidOptionError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/messages.ts'
 import type { McpAuth, McpTokenStore } from '../auth-options.ts'
 
-/** What is stored for a server. */
+/** The data that is stored for a server. */
 export interface Credentials {
   tokens?: StoredOAuthTokens
-  /** The registered client, by authorization server. */
+  /** The registered clients, by authorization server. */
   clients?: Record<string, StoredOAuthClientInformation>
   /** The authorization server of the last sign-in. */
   issuer?: string
 }
 
-/** The credentials of one server in a store. Reads them each time, because another process may have renewed them. */
+/** The credentials of one server in a store. Reads the credentials each time, because another process may have renewed them. */
 export class KeptCredentials {
   readonly #store: McpTokenStore
   readonly #key: string
@@ -36,7 +36,7 @@ export class KeptCredentials {
 
   /**
    * Runs `work` while nothing else changes these credentials, and settles like `work`. Rejects if the store's lock fails, or with the
-   * signal's reason if that is aborted first.
+   * signal's reason if the signal is aborted first.
    */
   async exclusively(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     let end: Promise<void> | undefined
@@ -50,7 +50,7 @@ export class KeptCredentials {
     await end
   }
 
-  /** Removes the credentials. Resolves with whether there were any. */
+  /** Removes the credentials. Resolves with whether there were any credentials. */
   async forget(): Promise<boolean> {
     const had = (await this.#store.load(this.#key)) !== undefined
     await this.#store.remove(this.#key)
@@ -62,7 +62,7 @@ export class KeptCredentials {
   }
 }
 
-/** The last work for each key of the stores that have no lock. */
+/** For each store without a lock, the latest work for each key. */
 const lastWork = new WeakMap<McpTokenStore, Map<string, Promise<void>>>()
 
 /** Runs `work` after all earlier work of this process for the same store and key. */
@@ -82,7 +82,7 @@ function inTurn(store: McpTokenStore, key: string, signal: AbortSignal, work: ()
   return mine
 }
 
-/** The key for an address, client and account. Hashed, because the address may contain a secret. */
+/** Returns the key for an address, client and account. The key is a hash, because the address may contain a secret. */
 function keyOf({ origin, pathname, search }: URL, clientId?: string, account?: string): string {
   const whose = clientId === undefined && account === undefined ? '' : `\n${JSON.stringify([clientId ?? null, account ?? null])}`
   return createHash('sha256').update(`${origin}${pathname}${search}${whose}`).digest('hex')

@@ -25,7 +25,7 @@ export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await replaceFile(fileOf(key), text)
     },
-    // Keeps the empty lock file: if it were deleted, one process could wait for the old file while another locks a new one.
+    // The empty lock file is kept. If it were deleted, one process could wait for the old file while another locks a new one.
     remove: (key) => rm(fileOf(key), { force: true }),
     lock: async (key, work, { signal }) => {
       await mkdir(folder, { recursive: true, mode: 0o700 })

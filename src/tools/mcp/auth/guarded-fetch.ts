@@ -4,17 +4,17 @@ import { redactText } from '../../../core/redaction/redact.ts'
 import { requestOnce } from '../../builtin/web/http-get.ts'
 import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.ts'
 
-/** Maximum size of a response: metadata and tokens are small. */
+/** Maximum size of a response, in bytes. Metadata and tokens are small. */
 const maxBytes = 256 * 1024
-/** Time limit of one request; others wait while one process renews tokens. */
+/** Time limit of one request, in milliseconds. It is short, because other processes wait while one renews tokens. */
 const timeoutMs = 20_000
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
- * Creates a `fetch` for addresses that a server names: metadata of the server and its authorization servers, and tokens. It refuses
- * addresses in private networks, does not send secrets unencrypted, and does not follow redirects. Rejects with `tool_denied` for such an
- * address.
+ * Creates a `fetch` for addresses that a server names: metadata of the server and its authorization servers, and tokens. The `fetch`
+ * refuses addresses in private networks, does not send secrets unencrypted, and does not follow redirects. It rejects with `tool_denied`
+ * for a refused address.
  */
 export function guardedFetch(server: URL, allowPrivateAddresses: boolean | readonly string[] | undefined, signal: AbortSignal): Fetch {
   const isNear = isPrivateHost(server)
@@ -40,13 +40,13 @@ export function guardedFetch(server: URL, allowPrivateAddresses: boolean | reado
     })
     const { status, contentType, body: bytes = Buffer.alloc(0) } = answer
     const hasBody = ![204, 205, 304].includes(status)
-    // Error texts come from the server and may quote the request.
+    // An error's text comes from the server and may quote the request.
     const shown = status < 400 ? bytes.toString() : redactText(bytes.toString(), secretsIn(init))
     return new Response(hasBody ? shown : null, { status, headers: { 'content-type': contentType } })
   }
 }
 
-/** The tokens, codes and passwords in a request: everything in its form and its `Authorization`. */
+/** Returns the tokens, codes and passwords in a request: all values of its form, and its `Authorization` header. */
 function secretsIn({ headers, body }: RequestInit): string[] {
   const form = body === undefined || body === null ? [] : [...new URLSearchParams(String(body)).values()]
   const [, access = ''] = new Headers(headers).get('authorization')?.split(' ') ?? []

@@ -8,10 +8,13 @@ export interface LoopbackSignInOptions {
   /**
    * Shows the address to the user, or opens the user's browser there.
    *
-   * Contract: awaited, unless the browser returns first. If it rejects, the sign-in fails.
+   * Contract: the function is awaited, unless the browser returns first. If it rejects, the sign-in fails.
    */
   show: (authorization: McpAuthorization) => void | Promise<void>
-  /** The address on this machine to which the browser returns. Port 0 or none means any free port. Default `http://127.0.0.1/callback`. */
+  /**
+   * The address on this machine to which the browser returns. If the address has no port, or port 0, any free port is used. Default
+   * `http://127.0.0.1/callback`.
+   */
   redirectUrl?: string | URL
   /** How long the user has to sign in, in milliseconds. Default 300,000. */
   timeoutMs?: number
@@ -21,14 +24,14 @@ export interface LoopbackSignInOptions {
 export interface LoopbackSignIn extends Required<Pick<McpAuth, 'redirectUrl' | 'authorize'>>, AsyncDisposable {}
 
 /**
- * Waits on 127.0.0.1 for the browser to return (https://www.rfc-editor.org/rfc/rfc8252#section-7.3). Refuses requests of other pages, which
- * don't know the state. Rejects with `invalid_option` if the address is not on this machine.
+ * Waits on 127.0.0.1 for the browser to return (https://www.rfc-editor.org/rfc/rfc8252#section-7.3). Refuses requests from other pages,
+ * which don't know the `state` of the sign-in. Rejects with `invalid_option` if the address is not on this machine.
  */
 export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_000 }: LoopbackSignInOptions): Promise<LoopbackSignIn> {
   const wanted = new URL(redirectUrl ?? defaultRedirectUrl)
   const isHere = wanted.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(wanted.hostname)
   if (!isHere) throw new InvalidOptionError('redirectUrl', 'an http address at 127.0.0.1 or localhost', wanted.origin)
-  /** Sign-ins in progress, by the state that their browser returns with. */
+  /** Sign-ins in progress, by the `state` with which their browser returns. */
   const waiting = new Map<string, (back: URL) => void>()
   const own = new URL(wanted)
   const server = createServer((request, response) => {
@@ -76,7 +79,7 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
 }
 
 function say(response: ServerResponse, status: number, text: string): void {
-  // The address contains the code, so it must not leak from this page.
+  // The address of this page contains the code, so the page must not leak its address.
   response.writeHead(status, {
     'content-type': 'text/html; charset=utf-8',
     'referrer-policy': 'no-referrer',

@@ -21,7 +21,7 @@ export class OAuthClient implements OAuthClientProvider {
   #verifier = ''
   #discovery: OAuthDiscoveryState | undefined
   #used: StoredOAuthTokens | undefined
-  /** The address to open in the user's browser, once known. */
+  /** The address to open in the user's browser. Undefined until it is known. */
   authorizationUrl: URL | undefined
   readonly clientMetadataUrl?: string
   readonly addClientAuthentication?: NonNullable<OAuthClientProvider['addClientAuthentication']>
@@ -88,7 +88,7 @@ export class OAuthClient implements OAuthClientProvider {
       }
     }
     const client = clients[ctx?.issuer ?? '']
-    // The client was registered with another redirect address, so it can't be used to sign a user in.
+    // The client was registered with another redirect address, so it can't be used for signing in a user.
     const isElsewhere =
       client !== undefined && 'redirect_uris' in client && Array.isArray(client.redirect_uris) && this.#auth.authorize !== undefined
         ? !client.redirect_uris.includes(String(this.redirectUrl))
@@ -125,7 +125,10 @@ export class OAuthClient implements OAuthClientProvider {
     return this.#discovery
   }
 
-  /** Forgets what the authorization server no longer accepts, but keeps what another process has renewed meanwhile. */
+  /**
+   * Deletes the credentials that the authorization server no longer accepts. Keeps credentials that another process has renewed in the
+   * meantime.
+   */
   async invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {
     if (scope === 'discovery' || scope === 'all') this.#discovery = undefined
     if (scope === 'verifier' || scope === 'discovery') return

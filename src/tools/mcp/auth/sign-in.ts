@@ -12,17 +12,17 @@ import { mcpTokenFiles } from './file-store.ts'
 import { type Fetch, guardedFetch } from './guarded-fetch.ts'
 import { OAuthClient } from './oauth-client.ts'
 
-/** What a server requires when it refuses a request. */
+/** The requirements of a server that has refused a request. */
 interface Challenge {
   scope?: string | undefined
   resourceMetadataUrl?: URL | undefined
-  /** Whether renewing the current token is not enough. */
+  /** Whether to get a new token even if the current token could be renewed. */
   force?: boolean
 }
 
 type AuthOptions = Parameters<McpClientSdk['auth']>[1]
 
-/** Decides what to ask for after a challenge, given the current tokens. */
+/** Decides what to request after a challenge, given the current tokens. */
 type Answer = (tokens: StoredOAuthTokens | undefined) => Challenge
 
 interface SignInContext {
@@ -33,12 +33,12 @@ interface SignInContext {
 
 /** How long to wait for other processes or requests that are renewing the same tokens, in milliseconds. */
 const lockTimeoutMs = 60_000
-/** How long a renewal in progress may take when the server is closed, in milliseconds. */
+/** How long a renewal may continue after the server is closed, in milliseconds. */
 const farewellMs = 1_000
 
 /**
- * Signs in to one server. If several requests are refused at the same time, only the first one signs in. If several processes share a
- * store, only one renews, because many authorization servers revoke all tokens if one is renewed twice.
+ * Signs in to one server. If several requests are refused at the same time, only the first request signs in. If several processes share a
+ * store, only one process renews, because many authorization servers revoke all tokens if a token is renewed twice.
  */
 export class SignIn {
   readonly #sdk: McpClientSdk
@@ -49,7 +49,7 @@ export class SignIn {
   readonly #logger: Logger
   readonly #fetch: Fetch
   /**
-   * Aborts requests to authorization servers. Aborted later than `closing`, because a refresh token that was sent is lost unless the
+   * Aborts requests to authorization servers. It is aborted later than `closing`, because a refresh token that was sent is lost unless the
    * response is saved.
    */
   readonly #leaving = new AbortController()
@@ -84,13 +84,16 @@ export class SignIn {
     return (await this.#read())?.access_token
   }
 
-  /** Gets another token after one was refused or none was sent. Rejects with `mcp_sign_in_needed`, or with the error of the server. */
+  /**
+   * Gets another token after a token was refused, or after a request without a token was refused. Rejects with `mcp_sign_in_needed`, or
+   * with the server's error.
+   */
   unauthorized(response: Response, sent: string | undefined): Promise<void> {
     const { scope, resourceMetadataUrl } = this.#sdk.extractWWWAuthenticateParams(response)
     return this.#inTurn(sent, () => ({ scope, resourceMetadataUrl }))
   }
 
-  /** Gets a token with more permissions than the one that was sent. */
+  /** Gets a token with more permissions than the token that was sent. */
   stepUp({ requiredScope, resourceMetadataUrl }: InsufficientScopeError, sent: string | undefined): Promise<void> {
     return this.#inTurn(sent, (tokens) => {
       const scope = this.#sdk.computeScopeUnion(tokens?.scope, requiredScope)
@@ -111,7 +114,7 @@ export class SignIn {
     return mine
   }
 
-  /** Runs `work` while nobody else renews these tokens, and settles like `work`. Only the wait has a time limit. */
+  /** Runs `work` while nothing else renews these tokens, and settles like `work`. Only the wait for its turn has a time limit. */
   async #exclusively(work: () => Promise<void>): Promise<void> {
     const late = () => new Error(`others have been renewing its tokens for more than ${lockTimeoutMs} ms`)
     const begun = Promise.withResolvers<void>()

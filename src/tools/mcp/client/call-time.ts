@@ -1,7 +1,7 @@
 import type { ToolContext } from '../../tool.ts'
 import type { McpServerOptions } from '../server-config.ts'
 
-/** The time limit of a tool's calls, in milliseconds; undefined means that of the run. */
+/** Returns the time limit of a tool's calls, in milliseconds. Undefined means that the run's time limit applies. */
 export function timeoutOf({ timeouts = {}, toolTimeoutMs }: McpServerOptions, tool: string): number | undefined {
   return Object.hasOwn(timeouts, tool) ? timeouts[tool] : toolTimeoutMs
 }
@@ -9,8 +9,8 @@ export function timeoutOf({ timeouts = {}, toolTimeoutMs }: McpServerOptions, to
 const defaultMaxMs = 60 * 60_000
 
 /**
- * Forwards progress reports, each of which restarts the time limit of the call. Stops extending it once the call has taken
- * `maxToolTimeoutMs`, because a server may report progress forever.
+ * Forwards progress reports. Each report restarts the time limit of the call, until the call has taken `maxToolTimeoutMs`. This maximum is
+ * needed because a server may report progress forever.
  */
 export function progressExtends(
   { progress, timeoutMs, extendTimeout }: Pick<ToolContext, 'progress' | 'timeoutMs' | 'extendTimeout'>,

@@ -32,7 +32,7 @@ export interface McpOptions {
   /**
    * Called when tools were added, removed, changed or held back, and when the state of a server has changed.
    *
-   * Contract: not awaited. If it throws or rejects, that is logged.
+   * Contract: the function is not awaited. If it throws or rejects, the error is logged.
    */
   onChange?: () => void
   /** Cancels the start of the servers. */
@@ -56,17 +56,17 @@ export interface HeldTool {
   reason: 'new' | 'changed'
   description: string
   parameters: Record<string, unknown>
-  /** Pass it to `allow`. */
+  /** The fingerprint of the tool as it is now. Pass it to `allow`. */
   fingerprint: string
 }
 
 /**
  * Starts MCP servers, by name, and returns their tools as one set that follows the servers: a run sees added, changed and removed tools
- * from its next turn on. A server that ends is restarted, at growing intervals. While it is down, its tools stay in the set, and calls to
- * them fail with a message that says so.
+ * from its next turn on. A server that ends is restarted, at growing intervals. While a server is down, its tools stay in the set, and
+ * calls to them fail with a message that says so.
  *
  * Rejects with `invalid_option`, `missing_dependency`, or `mcp_server_failed` if a server that is not `optional` can't be started. In that
- * case all servers have been stopped.
+ * case, all servers have been stopped.
  *
  * ```ts
  * await using tools = await connectMcpServers({ files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] } })
@@ -94,11 +94,11 @@ export async function connectMcpServers(servers: Readonly<Record<string, McpServ
   throw new ToolloopError('mcp_server_failed', failures.map(messageOf).join('\n'), { cause: new AggregateError(failures) })
 }
 
-/** The tools of MCP servers. Pass it to a runner as `tools`, or to a dispatcher. Created by `connectMcpServers`. */
+/** The tools of MCP servers. Pass this set to a runner as `tools`, or to a dispatcher. Created by `connectMcpServers`. */
 export class McpTools implements ToolSet, AsyncDisposable {
   readonly #links: readonly ServerLink[]
   readonly #options: McpOptions & { logger: Logger }
-  /** Fingerprints by name. */
+  /** The fingerprints of the allowed tools, by name. */
   readonly #allowed: Map<string, string>
   #tools = new Map<string, AnyTool>()
   #made = new Map<string, AnyTool>()
@@ -132,7 +132,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#specs
   }
 
-  /** Resolves when all changes of tools that servers have announced are in the set. Undefined if no change is pending. */
+  /** Resolves when the set has all changes of tools that servers have announced. Undefined if no change is pending. */
   settled(): Promise<void> | undefined {
     const settling = this.#links.flatMap((link) => link.followed.settled() ?? [])
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
@@ -142,7 +142,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#links.map(({ name, state, problem }) => ({ name, state, ...withoutUndefined({ problem }) }))
   }
 
-  /** The tools that wait for `allow`. */
+  /** The tools that are held back until `allow` is called for them. */
   held(): readonly HeldTool[] {
     return this.#held
   }
@@ -155,7 +155,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return Object.fromEntries(this.#allowed)
   }
 
-  /** Allows tools by name and fingerprint, as shown by `held()`. A tool that has changed since it was reviewed stays held back. */
+  /** Allows tools by name and fingerprint, which `held()` returns. A tool that has changed since it was reviewed stays held back. */
   allow(fingerprints: Readonly<Record<string, string>>): void {
     for (const [name, fingerprint] of Object.entries(fingerprints)) {
       if (!/^sha256:[0-9a-f]{64}$/.test(fingerprint)) throw new InvalidOptionError(`fingerprints.${name}`, 'a fingerprint', fingerprint)
@@ -166,21 +166,21 @@ export class McpTools implements ToolSet, AsyncDisposable {
 
   /**
    * The texts that the servers contribute to an agent's instructions. Each server's option `instructions` selects its texts, which follow
-   * the name of the server. `''` if the servers contribute no texts. Rejects with `tool_failed` if a server does not return such a text. Skips servers that
-   * are down and `optional`.
+   * the name of the server. `''` if the servers contribute no texts. Rejects with `tool_failed` if a server does not return one of its
+   * texts. Skips servers that are down and `optional`.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
     const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
     return found.filter((text) => text !== '').join('\n\n')
   }
 
-  /** The resources of a server. Rejects with `tool_failed`, or with `invalid_option` for an unknown server. */
+  /** Returns the resources of a server. Rejects with `tool_failed`, or with `invalid_option` for an unknown server. */
   async resources(server: string, { signal }: McpAskOptions = {}): Promise<McpResource[]> {
     const link = this.#link(server)
     return link.context.resources(limitOf(link, signal))
   }
 
-  /** Templates of resource addresses. Rejects like `resources`. */
+  /** Returns templates of resource addresses. Rejects like `resources`. */
   async resourceTemplates(server: string, { signal }: McpAskOptions = {}): Promise<McpResourceTemplate[]> {
     const link = this.#link(server)
     return link.context.templates(limitOf(link, signal))
@@ -192,13 +192,13 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return link.context.read(uri, limitOf(link, signal))
   }
 
-  /** The prompts of a server. Rejects like `resources`. */
+  /** Returns the prompts of a server. Rejects like `resources`. */
   async prompts(server: string, { signal }: McpAskOptions = {}): Promise<McpPrompt[]> {
     const link = this.#link(server)
     return link.context.prompts(limitOf(link, signal))
   }
 
-  /** A prompt with its arguments filled in, as messages that can be passed to a run. Rejects like `resources`. */
+  /** Returns a prompt with its arguments filled in, as messages that can be passed to a run. Rejects like `resources`. */
   async prompt(
     server: string,
     name: string,
@@ -227,7 +227,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.close()
   }
 
-  /** Updates the tools to what the servers list now. Called by the servers' links. */
+  /** Updates the set to the tools that the servers list now. Called by the servers' links. */
   update(): void {
     const listed = this.#links.flatMap((link) => takenTools(link).map((tool) => ({ link, tool })))
     const own = this.#links.flatMap((link) => contextTools(link).map((tool) => ({ link, tool })))
@@ -244,7 +244,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // Keeps the object as long as the tool is unchanged, so that its schema is compiled once and comparisons show no change.
+      // Reuses the object as long as the tool is unchanged, so that its schema is compiled only once and comparisons show no change.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)
@@ -306,7 +306,7 @@ function takenTools({ server, followed }: ServerLink): readonly ListedTool[] {
   return taken === undefined ? tools : tools.filter(({ name }) => taken.includes(name))
 }
 
-/** Names of tools that a run adds itself if it keeps large results. */
+/** Names of tools that a run adds itself if it stores large results. */
 const reservedNames: ReadonlySet<string> = new Set(['read_result'])
 
 function wantedName({ name, server }: ServerLink, tool: Pick<ListedTool, 'name'>): string {

@@ -8,15 +8,15 @@ import { needsApproval } from './trust.ts'
 
 /** A tool with which a model uses a server's resources or prompts. */
 export interface ContextTool {
-  /** The name without the server's prefix. */
+  /** The tool's name without the server's prefix. */
   name: string
   make(name: string): AnyTool
 }
 
-/** Maximum number of items listed at once. */
+/** Maximum number of items that are listed at once. */
 const shownItems = 100
 
-/** The tools for a server's resources and prompts, if it has any and its options enable them. */
+/** Returns the tools for a server's resources and prompts, if the server has any and its options enable these tools. */
 export function contextTools(link: ServerLink): ContextTool[] {
   const { resources, prompts = false } = link.server
   const found: ContextTool[] = []
@@ -124,7 +124,7 @@ function getPrompt(link: ServerLink, shared: Shared): AnyTool {
   })
 }
 
-/** A page of a list, with the total number and where the rest starts. */
+/** Returns a page of a list, with the total number of items and the position of the next page. */
 function pageOf<T extends object>(all: readonly T[], { search = '', offset = 0 }: { search?: string; offset?: number }) {
   const wanted = search.toLowerCase()
   const found = wanted === '' ? all : all.filter((item) => JSON.stringify(item).toLowerCase().includes(wanted))
@@ -137,7 +137,7 @@ function readable(parts: ContentPart[]): Content {
   return parts.length === 0 ? '(nothing)' : contentOf(parts)
 }
 
-/** Shows a single message as its content, and several with their roles. */
+/** Shows a single message as its content, and several messages with their roles. */
 function shownPrompt(messages: readonly ChatMessage[]): Content {
   const [first, ...others] = messages
   if (first !== undefined && others.length === 0) return first.content ?? ''

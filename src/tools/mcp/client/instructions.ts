@@ -2,11 +2,12 @@ import { ToolloopError } from '../../../core/errors.ts'
 import { textOf } from '../../../core/messages.ts'
 import type { ServerLink } from './server-link.ts'
 
-/** Maximum size of one server's instructions in characters. They are sent with every request. */
+/** Maximum size of one server's instructions in characters. The instructions are sent with every request. */
 const mostCharacters = 256 * 1024
 
 /**
- * The instructions of a server, as its options say; `''` if there are none. Rejects with `tool_failed` if the server does not return them.
+ * Returns the instructions of a server that its options select; `''` if there are none. Rejects with `tool_failed` if the server does not
+ * return them.
  */
 export async function instructionsOf(link: ServerLink, signal: AbortSignal): Promise<string> {
   const { instructions = false, optional } = link.server

@@ -8,7 +8,7 @@ import type { ListedTool } from './listing/list-tools.ts'
 import type { ServerLink } from './server-link.ts'
 import { effectOf, needsApproval } from './trust.ts'
 
-/** Converts a server's tool. `mustAsk`: its calls need approval, whatever else is configured. */
+/** Converts a server's tool. `mustAsk`: whether its calls need approval in any case. */
 export function mcpTool(link: ServerLink, listed: ListedTool, name: string, mustAsk: boolean): AnyTool {
   const timeoutMs = timeoutOf(link.server, listed.name)
   const tool: Tool<unknown> = {
@@ -19,7 +19,7 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     timeoutMs,
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
-    // A call that continues elsewhere is not repeated but continued.
+    // A call that has become a task is continued, not repeated.
     reconcile: (_args, ctx) => (isTask(ctx) ? { ran: false } : undefined),
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }

@@ -26,50 +26,50 @@ import { asideOf } from './set-aside.ts'
 import { effectOf } from './trust.ts'
 import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
-/** Maximum number of times that a server may request to repeat a call without asking anything. */
+/** Maximum number of times that a server may ask to repeat a call without asking a question. */
 const mostRounds = 10
 
-/** What is sent back to a server with the answers to its questions. */
+/** The data that is sent back to a server with the answers to its questions. */
 interface Answers {
   inputResponses?: Record<string, JsonObject>
   requestState?: string
 }
 
-/** A call of a tool, as its function receives it. */
+/** A call of a tool, as the tool's function receives it. */
 export interface CallRequest {
   /** The current connection. */
   connection(): Connection
   /** Sends a request over the connection. Sends it again if the server has forgotten the session. */
   inSession<T>(send: Send<T>): Promise<T>
-  /** Throws if the tool has changed: in a new session, the call must then not be made. */
+  /** Throws if the tool has changed. In that case, the call must not be made in a new session. */
   checkAgain(): void
-  /** Waits for a new connection after an error. Rejects if there will be none. */
+  /** Waits for a new connection after an error. Rejects if no new connection is possible. */
   recover(error: unknown): Promise<void>
   tool: ListedTool
   args: JsonObject
   ctx: ToolContext
 }
 
-/** A call in flight, with what is known of it. */
+/** A call in flight, and its state. */
 interface Running extends CallRequest {
   notes: CallNotes
-  /** Identifies the call in the server's progress reports. */
+  /** The token that identifies the call in the server's progress reports. */
   progressToken: string
   sampler: Sampler | undefined
   /** Receives the server's progress reports, unless the call has become a task. */
   progress: ToolContext['progress']
 }
 
-/** Calls the tools of one server, across the questions it asks during a call. */
+/** Calls the tools of one server. Continues a call after the server's questions. */
 export class ServerCalls {
   readonly #sdk: McpClientSdk
   readonly #name: string
   readonly #server: McpServer
   readonly #open = new OpenCalls()
   readonly #held = new HeldCalls()
-  /** Receivers of progress, by the token of the call, because a task continues over other connections. */
+  /** Receivers of progress reports, by the token of the call. They are stored here because a task continues over other connections. */
   readonly #told = new Map<unknown, Progress>()
-  /** The links in results. */
+  /** The links in the results of the server's tools. */
   readonly links: GivenLinks
 
   constructor(sdk: McpClientSdk, name: string, server: McpServer) {
@@ -79,7 +79,7 @@ export class ServerCalls {
     this.links = new GivenLinks(name)
   }
 
-  /** Makes a call, or continues one that has asked something or become a task. Rejects with the SDK's errors, or `tool_failed`. */
+  /** Makes a call, or continues a call that has asked a question or become a task. Rejects with the SDK's errors, or with `tool_failed`. */
   async run(request: CallRequest): Promise<McpToolResult | Question> {
     const { ctx } = request
     const asked = readAsked(ctx.asked)
@@ -103,7 +103,7 @@ export class ServerCalls {
     return this.#open.ask(readRequest(params), params, signal)
   }
 
-  /** Handles a server's request to the model. Rejects if it belongs to no call, or if the call may not ask. */
+  /** Handles a server's request to the model. Rejects if the request belongs to no call, or if the call may not ask the model. */
   async sample(params: unknown): Promise<CreateMessageResult> {
     const result = await this.#open.sample(params)
     if (result === undefined) throw new ToolloopError('tool_denied', 'The model can only be asked in the course of a call.')
@@ -115,7 +115,7 @@ export class ServerCalls {
     this.#told.get(token)?.(update)
   }
 
-  /** Ends held calls. */
+  /** Ends the calls that are held open. */
   close(): void {
     this.#held.close()
   }
@@ -138,7 +138,7 @@ export class ServerCalls {
           if (isAgain) running.checkAgain()
           return withCallStream(streamEnded, call, () => connection.client.callTool(paramsFor(connection) as never, options))
         })
-      // The SDK's types know neither tasks nor unfinished answers.
+      // The SDK's types include neither tasks nor unfinished answers.
       return (await this.#telling(progressToken, onProgress, () => this.#open.during(call, ctx.runId, answer))) as never as CallAnswer
     }
     return new OpenCall(send, { known, sampler })
@@ -148,7 +148,7 @@ export class ServerCalls {
     const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {
-        // The call was repeated before the process died.
+        // The call had been repeated before the process died, and has become a task.
         if (task !== undefined) return this.#followTask(running, task)
         const { names, requestState, answers = {} } = state
         const inputResponses = { ...answers, ...byName(names, results) }
@@ -192,7 +192,7 @@ export class ServerCalls {
       if (requests.length > 0) {
         return this.#questionOf(running, requests, { form: 'again', names, ...state, ...(isEmpty(answers) ? {} : { answers }) })
       }
-      // Requests to the model have a limit of their own.
+      // A round with requests to the model does not count here, because these requests have their own limit.
       if (isEmpty(answers)) round++
       call = this.#start(running, { ...state, ...(isEmpty(answers) ? {} : { inputResponses: answers }) })
     }
@@ -219,7 +219,7 @@ export class ServerCalls {
     return questionOf({ mcpServer: this.#name, requests, state, ...(isEmpty(noted) ? {} : { notes: noted as JsonObject }) })
   }
 
-  /** Continues a call that has become a task. The task is stored before anything else, so that the call is not repeated. */
+  /** Continues a call that has become a task. The task is stored first, so that the call is not repeated. */
   async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
     if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
     const { progressToken } = running
@@ -244,7 +244,7 @@ export class ServerCalls {
     try {
       return await work()
     } finally {
-      // A new wait for the same task may have started under its token before the previous wait ended.
+      // Before the previous wait ended, a new wait for the same task may have started with the same token.
       if (this.#told.get(token) === onProgress) this.#told.delete(token)
     }
   }
@@ -284,7 +284,7 @@ export class ServerCalls {
     return new OpenCall(send, { known, sampler: running.sampler })
   }
 
-  /** Undefined if the request broke off: the task is then polled again. */
+  /** Waits for a task's result. Undefined if the request broke off. The task is then polled again. */
   async #overResult(running: Running, call: OpenCall): Promise<McpToolResult | Question | undefined> {
     try {
       const next = await this.#next(running, call)
@@ -296,7 +296,7 @@ export class ServerCalls {
     }
   }
 
-  /** Sends the answers to the task's questions. Stored, because a question is answered only once. */
+  /** Sends the answers to the task's questions, and stores that they were sent, because a question is answered only once. */
   async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
     const params = { taskId: task.id, inputResponses }
     await overBrokenConnections(this.#waitOf(running, task), ({ client }) => askOfTask(client, 'update', params, running.ctx))
@@ -329,9 +329,9 @@ export class ServerCalls {
 
 /** The progress of waiting for a task. */
 interface TaskSoFar {
-  /** The server's latest report. */
+  /** The server's latest report about the task. */
   said?: Task | undefined
-  /** The open request for its result. */
+  /** The open request for the task's result. */
   call?: OpenCall | undefined
   known?: AnsweredRequest | undefined
 }

@@ -28,10 +28,10 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Delay before a task is polled again after an error, in milliseconds. */
 const recoverMs = 500
-/** After this uptime, in milliseconds, a failure no longer counts as a repeated one. */
+/** The uptime after which a failure no longer counts as a repeated failure, in milliseconds. */
 const steadyMs = 60_000
 
-/** One server: starts it, keeps it running, calls it and closes it. */
+/** The link to one server. It starts the server, keeps it running, calls it and closes it. */
 export class ServerLink {
   readonly name: string
   readonly server: McpServer
@@ -47,21 +47,21 @@ export class ServerLink {
   readonly context: ServerContext
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
-  /** Resolves when a new session has replaced one that the server has forgotten, or none can be opened. */
+  /** Resolves when a new session has replaced a session that the server has forgotten, or when no session can be opened. */
   #renewing: Promise<void> | undefined
-  /** Connections whose session is over but that still have requests in flight. */
+  /** Connections whose session has ended but that still have requests in flight. */
   readonly #retired = new Set<Connection>()
-  /** Settles when the previous connection has ended. */
+  /** Settles when the previous connection has ended completely. */
   #leaving: Promise<void> = Promise.resolve()
   #state: McpServerState = 'starting'
   #problem: string | undefined
-  /** The last line of its standard error, for logs and administrators, not for a model. */
+  /** The last line of the server's standard error. It is for logs and administrators, not for a model. */
   #lastWords: string | undefined
   #capabilities: ServerCapabilities = {}
-  /** The server's own instructions for its users. */
+  /** The instructions that the server itself gives for using it. */
   ownInstructions: string | undefined
   #upSince = 0
-  /** Resolves when it is connected next time. */
+  /** Resolves when the server is connected the next time. */
   #back: PromiseWithResolvers<void> = Promise.withResolvers()
   #failures = 0
   #restart: NodeJS.Timeout | undefined
@@ -97,12 +97,14 @@ export class ServerLink {
     return this.#state
   }
 
-  /** What is wrong with the server, for logs and people. */
+  /** The problem with the server, for logs and people. */
   get problem(): string | undefined {
     return this.#state === 'down' ? this.#problem : undefined
   }
 
-  /** Starts the server. Rejects with `mcp_server_failed` if it can't be started; an optional one is then retried in the background. */
+  /**
+   * Starts the server. Rejects with `mcp_server_failed` if it can't be started. If it is optional, it is then retried in the background.
+   */
   async start(signal: AbortSignal): Promise<void> {
     try {
       await this.#connect(signal)
@@ -112,19 +114,19 @@ export class ServerLink {
     }
   }
 
-  /** Whether the server has resources or prompts. If it is down, whether it had. */
+  /** Whether the server has resources or prompts. If the server is down, whether it had them when it was last connected. */
   offers(what: 'resources' | 'prompts'): boolean {
     return this.#capabilities[what] !== undefined
   }
 
-  /** The links in the results of its tools. */
+  /** The links in the results of the server's tools. */
   get links(): GivenLinks {
     return this.#calls.links
   }
 
   async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
     const { signal, trace } = ctx
-    // A task can be continued once the server is back.
+    // A task can be continued once the server is connected again.
     if (isTask(ctx)) await this.#ready(signal)
     const checkAgain = () => {
       if (this.followed.has(tool)) return
@@ -143,7 +145,7 @@ export class ServerLink {
     })
   }
 
-  /** Waits for a connection. Rejects if the server is closed, or with the signal's reason. */
+  /** Waits for a connection. Rejects if the server is closed, or with the signal's reason if the signal is aborted. */
   async #ready(signal: AbortSignal): Promise<void> {
     while (this.#connection === undefined) await untilAborted(this.#back.promise, AbortSignal.any([signal, this.#closing.signal]))
   }
@@ -182,7 +184,7 @@ export class ServerLink {
     }
   }
 
-  /** Opens a new session to replace one that the server has forgotten. Resolves with the connection that exists then. */
+  /** Opens a new session to replace a session that the server has forgotten. Resolves with the current connection after that. */
   async #renew(forgotten: Connection): Promise<Connection | undefined> {
     if (this.#connection === forgotten) {
       this.#connection = undefined
@@ -286,7 +288,7 @@ export class ServerLink {
     }
   }
 
-  /** Closes the connection. */
+  /** Closes the connection after a problem, and schedules a restart. */
   #lose(problem: string): void {
     const connection = this.#connection
     if (connection === undefined) return
@@ -305,26 +307,26 @@ export class ServerLink {
     const words = this.#lastWords === undefined ? {} : { lastWords: this.#lastWords }
     this.#log('warn', { problem: this.#problem, ...words, restartInMs: delayMs }, 'an MCP server is down')
     this.#restart = setTimeout(() => void this.#startAgain(), delayMs)
-    // In a process without other work there is nothing to wait for.
+    // The timer does not keep the process alive, because in a process without other work there is nothing to wait for.
     this.#restart.unref()
     this.#onChange()
   }
 
   async #startAgain(): Promise<void> {
     try {
-      // Waits until nothing is left of the previous one.
+      // Waits until the previous connection has ended completely.
       await this.#leaving
       await this.#connect()
       this.#log('info', {}, 'an MCP server is back')
     } catch {
-      // The problem has been stored and logged.
+      // The problem has already been stored and logged.
       this.#fallDown()
     }
   }
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
     const { failure, lost } = callFailure({ sdk: this.#sdk, error, connection, words: this.#words, outlook: this.#outlook() })
-    // Skipped if another connection has replaced it.
+    // The connection is not lost if another connection has replaced it.
     if (lost !== undefined && connection === this.#connection) this.#lose(lost)
     return failure
   }

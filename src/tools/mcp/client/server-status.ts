@@ -1,6 +1,6 @@
 /**
- * The state of an MCP server. `down`: the server has ended or can't be reached, and is retried in the background. Its tools stay in the
- * set, and calls to them fail with a message that says so.
+ * The state of an MCP server. `down`: the server has ended or can't be reached, and is retried in the background. The server's tools stay
+ * in the set, and calls to them fail with a message that says that it is down.
  */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
@@ -8,6 +8,6 @@ export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 export interface McpServerStatus {
   name: string
   state: McpServerState
-  /** Why the server is down. */
+  /** The reason why the server is down. */
   problem?: string
 }

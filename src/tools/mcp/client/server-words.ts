@@ -6,7 +6,7 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpServer } from '../server-config.ts'
 
-/** Words the errors of a server, without secrets. */
+/** Words the errors of a server, and removes secrets from them. */
 export class ServerWords {
   readonly #sdk: McpClientSdk
   readonly #name: string
@@ -28,7 +28,10 @@ export class ServerWords {
     return new ToolloopError(code, `The MCP server \`${this.#name}\` ${what}`, cause === undefined ? {} : { cause })
   }
 
-  /** ` and an HTML page …` if an error response contains one, otherwise `''`. Gateways and proxies send pages in place of a response. */
+  /**
+   * Returns ` and an HTML page …` if an error response contains a page, otherwise `''`. Gateways and proxies send pages instead of a
+   * response.
+   */
   pageOf(error: unknown): string {
     const text = error instanceof this.#sdk.SdkHttpError ? error.data.text : undefined
     if (typeof text !== 'string') return ''
@@ -44,21 +47,24 @@ export class ServerWords {
     }
     const page = this.pageOf(error)
     if (error instanceof this.#sdk.SdkHttpError && page !== '') return `it answered with HTTP status ${error.status ?? 'unknown'}${page}`
-    // The error of `fetch` only says that it failed; the reason is in its cause.
+    // The error of `fetch` only says that it failed. The reason is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
     return this.clean(isNetwork ? describeNetworkError(cause) : messageOf(cause ?? error))
   }
 }
 
-/** Texts that no log line and no error may contain: values with secret names, and all headers except very short ones. */
+/**
+ * Returns the texts that log lines and errors must not contain: values whose names suggest a secret, and all headers except very short
+ * ones.
+ */
 function secretsOf(server: McpServer): string[] {
   if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
   const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []
   const { username, password, searchParams, pathname } = new URL(server.url)
-  // Some services have a key in the path.
+  // The path's longer segments are included, because some services expect a key in the path.
   const keys = pathname.split('/').filter((segment) => segment.length >= 16)
-  // For `Bearer x`, `x` alone is a secret too.
+  // In `Bearer x`, `x` alone is also a secret.
   const texts = [...headers.flatMap((value) => [value, ...value.split(' ')]), username, password, ...searchParams.values(), ...keys]
   return texts.filter((text) => text.length >= 8)
 }

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 
-/** Lists that the SDK would validate item by item. */
+/** The names of lists that the SDK would validate item by item. */
 const lists = ['content', 'contents', 'messages', 'tools', 'resources', 'resourceTemplates', 'prompts'] as const
 
-/** The parts of a result that are kept from the SDK. */
+/** The parts of a result that are hidden from the SDK. */
 type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { task?: JsonObject; data?: Json }
 
-/** The field where these parts are stored meanwhile. No server can know the name. */
+/** The field that contains the hidden parts while the SDK processes the result. No server can know its name. */
 const place = `toolloop/${randomUUID()}`
 
 /**
  * Hides the long parts of a result from the SDK. The SDK would report every error of every item for each possible kind, which takes seconds
- * and all memory if there are very many. It would scan pictures of megabytes, and reject a whole list because of one invalid item. It does
- * not know tasks in place of a result at all. The code that reads a result validates the hidden parts.
+ * and all memory if there are very many errors. It would also scan pictures of several megabytes, and reject a whole list because of one
+ * invalid item. It does not support a task in place of a result at all. The code that reads a result validates the hidden parts.
  */
 export function setAside(message: JSONRPCMessage): void {
   if ('method' in message) setMessagesAside(message.params)
@@ -33,7 +33,7 @@ export function setAside(message: JSONRPCMessage): void {
     aside[name] = list
     result[name] = []
   }
-  // Lists and null are data too, whatever earlier revisions say.
+  // Lists and null are valid data too, although earlier revisions of the protocol exclude them.
   if (result.structuredContent !== undefined && !isJsonObject(result.structuredContent)) {
     aside.data = result.structuredContent as Json
     delete result.structuredContent
@@ -41,7 +41,7 @@ export function setAside(message: JSONRPCMessage): void {
   if (Object.keys(aside).length > 0) result._meta = { [place]: aside }
 }
 
-/** Sets aside the messages of a server's request to the model. */
+/** Hides the messages of a server's request to the model. */
 function setMessagesAside(params: unknown): void {
   if (!isJsonObject(params) || !Array.isArray(params.messages)) return
   const { _meta: meta, messages } = params
@@ -49,7 +49,7 @@ function setMessagesAside(params: unknown): void {
   params.messages = []
 }
 
-/** The hidden parts of a result or a request. */
+/** Returns the hidden parts of a result or a request. */
 export function asideOf({ _meta: meta }: { _meta?: unknown }): Aside {
   const aside = isJsonObject(meta) ? meta[place] : undefined
   return isJsonObject(aside) ? (aside as Aside) : {}

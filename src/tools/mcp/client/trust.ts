@@ -2,7 +2,7 @@ import type { ToolEffect } from '../../tool.ts'
 import type { McpServerOptions } from '../server-config.ts'
 import type { DescribedTool } from './listing/fingerprint.ts'
 
-/** The side effects of a server's tool. */
+/** Returns the side effects of a server's tool. */
 export function effectOf(server: McpServerOptions, { name, annotations }: DescribedTool): ToolEffect {
   const configured = server.effects?.[name]
   if (configured !== undefined) return configured
@@ -15,7 +15,7 @@ export function effectOf(server: McpServerOptions, { name, annotations }: Descri
 export function needsApproval(server: McpServerOptions, { name, annotations }: Pick<DescribedTool, 'name' | 'annotations'>): boolean {
   const { approval } = server
   if (approval !== undefined) return typeof approval === 'boolean' ? approval : approval.includes(name)
-  // An explicit hint is believed from any server, because it gains nothing by it. A missing hint, which formally means the same, is
-  // ignored.
+  // An explicit `destructiveHint` is trusted from any server, because the server gains nothing by it. A missing hint, which formally means
+  // the same, is ignored.
   return annotations.destructiveHint === true && !(server.trustAnnotations && annotations.readOnlyHint === true)
 }

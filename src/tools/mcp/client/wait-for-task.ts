@@ -9,33 +9,33 @@ import { askOfTask, readTask, type Task } from './calls/tasks.ts'
 import type { Connection } from './session/connection.ts'
 import type { Send } from './session/in-session.ts'
 
-/** How a task ended, or what it needs to continue. */
+/** The end of a task, or the questions that it needs answered to continue. */
 export type TaskEnd =
   | { result: JsonObject }
-  /** Unanswered questions, by the server's names for them. */
+  /** Unanswered questions, by the names that the server gave them. */
   | { inputRequests: JsonObject }
   /** The server asks its questions during the request for the task's result. */
   | { asks: true }
 
-/** How to wait for a task. */
+/** The options for waiting for a task. */
 export interface TaskWait {
   sdk: McpClientSdk
   server: string
   task: NotedTask
-  /** The server's latest report. */
+  /** The server's latest report about the task. */
   said?: Task | undefined
   ctx: Pick<ToolContext, 'signal' | 'progress'>
-  /** The connection to use. */
+  /** Returns the connection to use. */
   connection(): Connection
   /** Sends a request over the connection. Sends it again if the server has forgotten the session. */
   inSession<T>(send: Send<T>): Promise<T>
-  /** Waits for a usable connection after an error. Rejects if there will be none. */
+  /** Waits for a usable connection after an error. Rejects if no new connection is possible. */
   recover(error: unknown): Promise<void>
 }
 
 /**
- * Polls a task as often as its server allows, across broken connections, until it has ended or asks something. Rejects with `tool_failed`,
- * or with the signal's reason.
+ * Polls a task as often as its server allows, until the task has ended or asks a question. Continues over a new connection if the
+ * connection breaks. Rejects with `tool_failed`, or with the signal's reason.
  */
 export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
   const { ctx, task } = wait
@@ -53,14 +53,14 @@ export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
 }
 
 /**
- * Whether an abort means that nobody waits for the task any more. False if the journal has released the run, because another process then
- * continues to wait.
+ * Whether an abort means that nobody waits for the task any longer. False if the journal has released the run, because another process then
+ * continues to wait for the task.
  */
 export function endsTask({ aborted, reason }: AbortSignal): boolean {
   return aborted && !(ToolloopError.isInstance(reason) && reason.code === 'journal_failed')
 }
 
-/** Undefined if the task is still working. */
+/** Returns the end of a task. Undefined if the task is still working. */
 async function endOf(wait: TaskWait, { status, inputRequests, result, problem }: Task): Promise<TaskEnd | undefined> {
   const isModern = wait.connection().client.getProtocolEra() === 'modern'
   switch (status) {
@@ -70,7 +70,7 @@ async function endOf(wait: TaskWait, { status, inputRequests, result, problem }:
       throw failed(wait, 'has cancelled the task')
     case 'input_required': {
       if (!isModern) return { asks: true }
-      // A server may take a moment to notice an answer.
+      // A server may still list a question shortly after it was answered.
       const open = Object.entries(inputRequests ?? {}).filter(([name]) => wait.task.answered?.includes(name) !== true)
       return open.length === 0 ? undefined : { inputRequests: Object.fromEntries(open) }
     }
@@ -97,7 +97,7 @@ function fetchResult(wait: TaskWait): Promise<JsonObject> {
   return overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'result', { taskId: task.id }, ctx))
 }
 
-/** Sends a request about a task, as often as needed. Rejects with `tool_failed` if the server refuses it. */
+/** Sends a request about a task, again after each broken connection. Rejects with `tool_failed` if the server refuses the request. */
 export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
   const { ProtocolError } = wait.sdk
   for (;;) {

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 type Warn = (text: string) => void
 
 const current = new AsyncLocalStorage<Warn>()
-/** The prefix of what the SDK writes to the console. */
+/** The prefix of texts that the SDK writes to the console. */
 const prefix = '[mcp-sdk] '
 const methods = ['debug', 'info', 'log', 'warn', 'error'] as const
 
@@ -11,8 +11,8 @@ let users = 0
 let restore = (): void => {}
 
 /**
- * Runs work of the SDK, and passes what it writes to the console to `warn`, because the SDK has no other output. Other console output is
- * not affected, and neither is the SDK's after the work has ended.
+ * Runs work of the SDK, and passes the texts that the SDK writes to the console to `warn`. The SDK has no other output for warnings. Other
+ * console output is not affected. After the work has ended, the SDK writes to the console again.
  */
 export async function withSdkWarnings<T>(warn: Warn, work: () => Promise<T>): Promise<T> {
   if (users++ === 0) restore = intercept()
@@ -33,7 +33,7 @@ function intercept(): () => void {
       else own.apply(console, args)
     }
     console[method] = intercepted
-    // Skipped if other code has replaced the method meanwhile.
+    // The method is not restored if other code has replaced it in the meantime.
     return () => {
       if (console[method] === intercepted) console[method] = own
     }

@@ -4,16 +4,16 @@ import { ask, type JsonSchema, type Question } from '../../tool.ts'
 
 /** A question to the model of an MCP client. */
 export interface ClientModelRequest {
-  /** The conversation so far, the oldest message first. A text counts as a message of the user. */
+  /** The conversation so far, with the oldest message first. A text counts as a message of the user. */
   messages: string | readonly { role: 'user' | 'assistant'; content: string }[]
-  /** System prompt. The client may change it or leave it out. */
+  /** The system prompt. The client may change it or leave it out. */
   instructions?: string
-  /** Maximum tokens of the answer. Default 1,000. */
+  /** Maximum number of tokens in the answer. Default 1,000. */
   maxOutputTokens?: number
   temperature?: number
 }
 
-/** The answer: `ctx.answer` of a tool that has returned `askClientModel`. */
+/** The answer of the client's model. It is `ctx.answer` of a tool that has returned `askClientModel`. */
 export interface ClientModelAnswer {
   text: string
   /** The model that the client has chosen. */
@@ -32,12 +32,13 @@ const rootsAnswer: JsonSchema = {
   items: { type: 'object', properties: { uri: { type: 'string' }, name: { type: 'string' } }, required: ['uri'] },
 }
 
-/** Requests that go to a client instead of its user, as `about` says. */
+/** Requests that are sent to a client instead of its user. The field `about` of a question contains the request. */
 export type ClientRequest = { method: 'sampling/createMessage'; params: CreateMessageRequestParamsBase } | { method: 'roots/list' }
 
 /**
- * Asks the model of the calling MCP client (sampling) when returned from `execute`. The tool is called again with a `ClientModelAnswer` in
- * `ctx.answer`. Not every client supports it: see `ctx.mcpClient`. In a run, it is an ordinary question for the user.
+ * Asks the model of the calling MCP client (sampling), if `execute` returns this question. The tool is called again with a
+ * `ClientModelAnswer` in `ctx.answer`. Not every client supports this: see `ctx.mcpClient`. In a run, this is an ordinary question for the
+ * user.
  */
 export function askClientModel({ messages, instructions, maxOutputTokens = 1_000, temperature }: ClientModelRequest): Question {
   const said = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
@@ -51,14 +52,14 @@ export function askClientModel({ messages, instructions, maxOutputTokens = 1_000
 }
 
 /**
- * Asks the calling MCP client for its folders (roots) when returned from `execute`. The tool is called again with a list of `{ uri, name?
- * }` in `ctx.answer`. See `askClientModel`.
+ * Asks the calling MCP client for its folders (roots), if `execute` returns this question. The tool is called again with a list of `{ uri,
+ * name? }` in `ctx.answer`. See `askClientModel`.
  */
 export function askClientRoots(): Question {
   return ask({ about: { mcp: 'roots/list' }, schema: rootsAnswer })
 }
 
-/** Reads a request to the client; undefined if `about` is for the user. */
+/** Reads a request to the client. Undefined if `about` is for the user. */
 export function clientRequestIn(about: Json): ClientRequest | undefined {
   if (!isJsonObject(about)) return undefined
   const { mcp: method, params } = about

@@ -11,18 +11,18 @@ import type { McpTasks } from './tasks.ts'
 import { type CallScope, createToolServer, type ServedTools } from './tool-server.ts'
 import { watchedResponse } from './watched-body.ts'
 
-/** An admitted request whose body has been read. */
+/** A request that was admitted and whose body has been read. */
 export interface McpExchange {
   request: Request
-  /** The body as JSON; `undefined` if there is none. */
+  /** The body as JSON. Undefined if the request has no body. */
   body: unknown
   caller: string
-  /** The tools this caller sees. */
+  /** The tools that this caller sees. */
   tools: ServedTools
   serving: McpServing
   /** Maximum number of parallel calls of the caller. A tool with `parallel: false` runs alone. Default 8. */
   toolConcurrency?: number
-  /** See `CallScope`. */
+  /** The context that is passed to tools: see `CallScope`. */
   context: unknown
   metadata?: CallScope['metadata']
   admit?: CallScope['admit']
@@ -30,8 +30,8 @@ export interface McpExchange {
 }
 
 /**
- * Serves tools over streamable HTTP: with the protocol of 2026-07-28, in which each request is independent, and that of 2025-11-25 and
- * earlier, with sessions. Authorization and limits for the body are checked before a request arrives here.
+ * Serves tools over streamable HTTP. Supports the protocol of 2026-07-28, in which each request is independent, and the protocol of
+ * 2025-11-25 and earlier, which has sessions. The caller checks authorization and the size of the body before it passes a request on.
  */
 export class McpEndpoint {
   readonly #sdk: McpServerSdk
@@ -54,12 +54,12 @@ export class McpEndpoint {
     this.#handler = sdk.createMcpHandler(factory, { legacy: 'reject', onerror, maxSubscriptions: bounds.maxSessions ?? 10_000 })
   }
 
-  /** Number of open sessions. */
+  /** The number of open sessions. */
   get sessions(): number {
     return this.#sessions.size
   }
 
-  /** Answers a request. Calls `onEnd` once, when its response has ended. Cancels a call if nobody can read its result any more. */
+  /** Answers a request. Calls `onEnd` once, when the response has ended. Cancels a call if nobody can read its result any longer. */
   async answer(exchange: McpExchange, onEnd: () => void): Promise<Response> {
     const { request, body, caller } = exchange
     const gone = new AbortController()
@@ -143,7 +143,10 @@ export class McpEndpoint {
     }
   }
 
-  /** The lanes of a caller, because callers must not wait for each other. Forgotten when the caller has nothing open. */
+  /**
+   * Returns the lanes of a caller. Each caller has its own, because callers must not wait for each other. The lanes are dropped when the
+   * caller has no open request.
+   */
   #lanesOf(caller: string, toolConcurrency = 8): { lanes: Lanes; leave(): void } {
     const found = this.#lanes.get(caller) ?? { lanes: new Lanes(toolConcurrency), users: 0 }
     found.users++

@@ -3,10 +3,13 @@ import { messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { isJsonObject, type Json } from '../../../core/messages.ts'
 
-/** Maximum characters of a report's message. */
+/** Maximum number of characters in the message of a report. */
 const maxMessage = 4_096
 
-/** Sends progress reports to a client that has asked for them. A tool's report may be any value; MCP requires a growing number. */
+/**
+ * Sends progress reports to a client that has asked for them. A tool's report may be any value. MCP requires a growing number, so reports
+ * are numbered.
+ */
 export function progressOf({ mcpReq }: ServerContext, logger: Logger): { onProgress?: (update: Json) => void } {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) return {}

@@ -18,31 +18,31 @@ import { failure } from './wire.ts'
 
 /** One question to a client. */
 interface Item {
-  /** Its name among the answers of the client. */
+  /** The name of the question among the answers of the client. */
   key: string
   about: Json
   /** The schema of the answer. Default: a text. */
   schema?: JsonSchema
 }
 
-/** The questions to a client at once: a single one, or several by name. */
+/** The questions that a client is asked at once: a single question, or several by name. */
 interface Asked {
   about: Json
   items: Item[]
   isOne: boolean
 }
 
-/** The signed state that a client returns with its answers: whose call asked what. */
+/** The signed state that a client returns with its answers. It says which call of which caller asked the questions. */
 interface AskedState extends Asked {
   caller: string
-  /** A digest of the tool's name and arguments, because an answer belongs to one call. */
+  /** A digest of the tool's name and arguments. It is included because an answer belongs to one call. */
   call: string
 }
 
-/** Signs and verifies this state. */
+/** Signs and verifies an `AskedState`. */
 export type StateCodec = ReturnType<McpServerSdk['createRequestStateCodec']>
 
-/** The parts of a client's call that its questions need. */
+/** The properties of a client's call that its questions need. */
 export interface AskingCall {
   caller: string
   name: string
@@ -54,16 +54,16 @@ export type Answered = { answer: Json; asked: Json } | CallToolResult
 
 type ElicitAnswer = Extract<ReturnType<McpServerSdk['inputResponse']>, { kind: 'elicit' }>
 
-/** How long a user may take to answer. */
+/** Maximum time in which a user can answer, in seconds. */
 export const answerTtlSeconds = 3_600
 
-/** The name of a question without a `name`, and the field of an answer that is not an object. */
+/** The name of a question without a `name`. Also the name of the only field in a form for an answer that is not an object. */
 const answerKey = 'answer'
 
-/** What the client says it can be asked. */
+/** Returns which questions a client can be asked, according to its capabilities. */
 export function askable({ elicitation, sampling, roots }: ClientCapabilities = {}): Omit<McpClient, 'name' | 'version'> {
   return {
-    // A client that does not mention forms is older than the distinction.
+    // A client that does not mention forms is older than the distinction between forms and URLs, and supports forms.
     asksUser: elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined),
     asksModel: sampling !== undefined,
     listsRoots: roots !== undefined,
@@ -71,9 +71,9 @@ export function askable({ elicitation, sampling, roots }: ClientCapabilities = {
 }
 
 /**
- * Turns a tool's question into requests for the client. Its user sees a form with the question's `message`, or all of it if there is none,
- * under its `name`. The call is repeated with the answer; with an older protocol, the SDK waits for it. Undefined if the question can't be
- * asked this way. The SDK refuses if the client can't be asked.
+ * Turns a tool's question into requests for the client. The client's user sees a form under the question's `name`. The form shows the
+ * question's `message`, or the whole question if it has no message. The client repeats the call with the answer; with an older protocol,
+ * the SDK waits for the answer. Undefined if the question can't be shown as a form. The SDK refuses if the client can't be asked.
  */
 export async function asksClient(
   sdk: McpServerSdk,
@@ -100,8 +100,8 @@ export function canAsk(question: Question, client: McpClient): boolean {
 }
 
 /**
- * The answer that a repeated call brings; undefined if it brings none. A `CallToolResult` ends the call, because the answer is missing or
- * invalid. Throws an error of the SDK if the state belongs to another call.
+ * Returns the answer in a repeated call. Undefined if the call has no answer. A `CallToolResult` ends the call, because the answer is
+ * missing or invalid. Throws an error of the SDK if the state belongs to another call.
  */
 export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: AskingCall): Answered | undefined {
   const state = mcpReq.requestState<AskedState>()
@@ -112,8 +112,8 @@ export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: Ask
 }
 
 /**
- * An answer that the client sends before it is asked, because it knows the question's name. A question without a name could be any, so it
- * is asked.
+ * Returns an answer that the client has sent before it was asked, because it knows the question's name. Undefined for a question without a
+ * name, because the answer might belong to another question.
  */
 export function earlyAnswerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, question: Question, call: AskingCall): Answered | undefined {
   if (mcpReq.inputResponses === undefined || mcpReq.requestState() !== undefined) return undefined
@@ -141,7 +141,7 @@ function readAnswers(
   return { answer: isOne ? (answers[0]?.[1] ?? null) : Object.fromEntries(answers), asked: about }
 }
 
-/** Undefined if the user refused, or if the answer has another kind. */
+/** Returns the answer in a response. Undefined if the user refused, or if the response has another kind. */
 function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, schema = anyText }: Item): Json | undefined {
   const method = clientRequestIn(about)?.method
   if (method === 'roots/list') {
@@ -158,14 +158,14 @@ function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, 
   return response.kind === 'elicit' ? filledIn(response, schema) : undefined
 }
 
-/** Undefined if the user declined. */
+/** Returns the values of a form. Undefined if the user declined. */
 function filledIn({ action, content = {} }: ElicitAnswer, schema: JsonSchema): Json | undefined {
   if (action !== 'accept') return undefined
   const fields = content as JsonObject
   return schema.type === 'object' ? fields : (fields[answerKey] ?? null)
 }
 
-/** The answer in a form, or the problems with it. Undefined if the user declined. */
+/** Returns the answer in a form, or the problems with it. Undefined if the user declined. */
 export function formAnswer(response: ElicitAnswer, schema: JsonSchema): { value: Json } | { problems: string[] } | undefined {
   const value = filledIn(response, schema)
   if (value === undefined) return undefined
@@ -173,18 +173,18 @@ export function formAnswer(response: ElicitAnswer, schema: JsonSchema): { value:
   return problems.length === 0 ? { value } : { problems }
 }
 
-/** A form for the client's user; undefined if the schema can't be shown as one. */
+/** Creates a form for the client's user. Undefined if the schema can't be shown as a form. */
 export function formRequest(sdk: McpServerSdk, message: string, schema: JsonSchema | undefined): InputRequest | undefined {
   const requestedSchema = formOf(schema)
   return requestedSchema === undefined ? undefined : sdk.inputRequired.elicit({ message, requestedSchema })
 }
 
-/** The fields that are texts. */
+/** Returns the fields whose values are texts. */
 function textsOf(fields: Record<string, unknown>): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'))
 }
 
-/** The single question, or those of `askAll`. */
+/** Returns the single question, or the questions of `askAll`. */
 function askedBy({ about, schema }: Question): Asked {
   const fields = isJsonObject(schema?.properties) ? schema.properties : {}
   if (isJsonObject(about) && isJsonObject(about.questions) && Object.keys(about.questions).every((name) => isJsonObject(fields[name]))) {
@@ -204,7 +204,7 @@ function requestFor(sdk: McpServerSdk, { about, schema }: Item): InputRequest | 
   return formRequest(sdk, messageIn(about), schema)
 }
 
-/** The text of a question for the user. */
+/** Returns the text of a question for the user. */
 export function messageIn(about: Json): string {
   return isJsonObject(about) && typeof about.message === 'string' ? about.message : resultText(about)
 }
@@ -217,7 +217,10 @@ function digestOf({ name, args }: AskingCall): string {
 
 type Form = Extract<ElicitInputParams['requestedSchema'], { properties: unknown }>
 
-/** Converts the schema of an answer to a form: a flat object. A single value becomes one field; without a schema, the field is a text. */
+/**
+ * Converts the schema of an answer to a form, which is a flat object. A single value becomes one field. Without a schema, that field is a
+ * text.
+ */
 export function formOf(schema: JsonSchema = anyText): Form | undefined {
   const form: JsonSchema =
     schema.type === 'object' ? schema : { type: 'object', properties: { [answerKey]: schema }, required: [answerKey] }
@@ -228,7 +231,7 @@ function isForm(schema: JsonSchema): schema is Form & JsonSchema {
   return isJsonObject(schema.properties) && Object.values(schema.properties).every(isField)
 }
 
-/** Whether every client can show a field: a text, a number, a choice, or several choices of a list. */
+/** Whether every client can show a field. This is true for a text, a number, a choice, and several choices from a list. */
 function isField(schema: unknown): boolean {
   if (!isJsonObject(schema)) return false
   if (schema.type === 'array') return isJsonObject(schema.items) && ('enum' in schema.items || 'anyOf' in schema.items)

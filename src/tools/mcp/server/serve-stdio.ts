@@ -13,14 +13,14 @@ import { announceLists, createToolServer } from './tool-server.ts'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpServing {
-  /** The streams for messages. Default: standard input and output. In that case, nothing else may be printed to standard output. */
+  /** The streams for messages. Default: standard input and output. With the default, no other code may print to standard output. */
   input?: Readable
   output?: Writable
   /** Maximum number of parallel calls. A tool with `parallel: false` runs alone. Default 8. */
   toolConcurrency?: number
   /** Passed to the tools as `ToolContext.context`. */
   context?: unknown
-  /** Stops the service when aborted. */
+  /** Stops the service when the signal is aborted. */
   signal?: AbortSignal
   logger?: Logger
 }
@@ -47,17 +47,17 @@ const optionNames: OptionNames<ServeMcpOptions> = {
 export interface McpService extends AsyncDisposable {
   /** Resolves when the client has disconnected or the service was closed. Never rejects. */
   readonly closed: Promise<void>
-  /** Tells the client that the tools, and everything else it is offered, have changed. */
+  /** Tells the client that its tools, prompts and resources may have changed. */
   toolsChanged(): void
   /** Stops the service. Calls in flight are cancelled. */
   close(): Promise<void>
 }
 
 /**
- * Serves tools as an MCP server over two streams, with old and new protocol versions. A call is handled as in a run: arguments are
+ * Serves tools as an MCP server over two streams. Supports old and new protocol versions. A call is handled as in a run: arguments are
  * validated, time and result are limited, and errors are worded for a model. A question of a tool (`ask`) goes to the client's user if the
- * client can show a form. Tools that require approval are neither listed nor run, because nobody can approve a call here. The same applies
- * to tools without `execute`. Rejects with `missing_dependency`.
+ * client can show a form. Tools that require approval are neither listed nor run, because nobody can approve a call of an MCP client. Tools
+ * without `execute` are not listed either. Rejects with `missing_dependency`.
  */
 export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
   checkOptionNames(options, optionNames, '`serveMcp`')
@@ -67,7 +67,7 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
   signal?.throwIfAborted()
   const sdk = await loadServerSdk()
   const closed = Promise.withResolvers<void>()
-  /** Adds to the SDK's transport a notification of its end, even if it ends before the client's first message. */
+  /** Extends the SDK's transport, so that its end is reported even before the client's first message. */
   class WatchedTransport extends sdk.StdioServerTransport {
     override async close(): Promise<void> {
       await super.close()

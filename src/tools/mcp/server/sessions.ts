@@ -8,12 +8,12 @@ interface Session {
   caller: string
   server: Server
   transport: WebStandardStreamableHTTPServerTransport
-  /** Number of open requests and streams. */
+  /** Number of open requests and streams of the session. */
   open: number
   idleSince: number
 }
 
-/** The open sessions, each of one caller. */
+/** The open sessions. Each session belongs to one caller. */
 export class McpSessions {
   readonly #sdk: McpServerSdk
   readonly #bounds: Required<SessionBounds>
@@ -34,7 +34,10 @@ export class McpSessions {
     return this.#sessions.size
   }
 
-  /** Answers a request within its session. `create` creates the server for a new session. Call `release` when the response has ended. */
+  /**
+   * Answers a request in the session to which it belongs. `create` creates the server for a new session. Call the returned `release` when
+   * the response has ended.
+   */
   async answer(
     request: Request,
     parsedBody: unknown,
@@ -45,7 +48,7 @@ export class McpSessions {
     if (id === null && this.#sdk.isInitializeRequest(parsedBody)) return this.#open(request, parsedBody, caller, create)
     if (id === null) return refused(400, -32_000, 'Bad Request: Mcp-Session-Id header is required')
     const session = this.#sessions.get(id)
-    // A session of another caller counts as unknown.
+    // A session of another caller is treated as unknown.
     if (session === undefined || session.caller !== caller) return refused(404, -32_001, 'Session not found')
     session.open++
     const release = () => this.#release(id, session)
@@ -57,7 +60,7 @@ export class McpSessions {
     }
   }
 
-  /** Tells every client that its lists may have changed. */
+  /** Tells every client that its tools, prompts and resources may have changed. */
   listsChanged(): void {
     for (const { server } of this.#sessions.values()) announceLists(server).catch(this.#onerror)
   }
@@ -85,7 +88,7 @@ export class McpSessions {
       await closing
       return refused(503, -32_000, 'Too many sessions are open')
     }
-    // From here on, others may ask for a session.
+    // From here on, this function is asynchronous, so other requests may ask for a session. The place is reserved before that.
     const place = { caller }
     this.#opening.add(place)
     try {
@@ -117,7 +120,7 @@ export class McpSessions {
     const response = await transport.handleRequest(request, { parsedBody })
     const session = this.#sessions.get(transport.sessionId ?? '')
     if (session === undefined) await server.close()
-    // The client may also end it.
+    // The client may end the session too.
     else server.onclose = () => this.#forget(transport.sessionId ?? '')
     return { response, release: () => session !== undefined && this.#release(transport.sessionId ?? '', session) }
   }

@@ -11,12 +11,12 @@ export interface McpTask {
   taskId: string
   status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
   statusMessage?: string
-  /** ISO 8601. */
+  /** The time at which the task was created, in ISO 8601. */
   createdAt: string
   lastUpdatedAt: string
-  /** Minimum time to keep the task, in milliseconds from its creation. */
+  /** Minimum time for which the task is kept, in milliseconds from its creation. */
   ttlMs: number
-  /** The result of a completed call, or of one whose tool has failed. */
+  /** The result of a completed call, or of a call whose tool has failed. */
   result?: CallToolResult
   /** Questions to the client's user, by unique names. */
   forms?: Readonly<Record<string, TaskForm>>
@@ -27,28 +27,28 @@ export interface TaskForm {
   schema: JsonSchema
 }
 
-/** `undefined`: the user declined. */
+/** The answers by the names of the forms. `undefined`: the user declined. */
 export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
 
 /**
  * The calls of one caller that may be tasks. Other callers can't find them.
  *
- * Contract: all methods may reject; the client then receives an error.
+ * Contract: all methods may reject. The client then receives an error.
  */
 export interface McpTasks {
   offers(tool: string): boolean
-  /** Starts a task. Resolves once the task would survive a crash, if tasks can survive a crash at all. */
+  /** Starts a task. If tasks can survive a crash, resolves only once this task would. */
   start(tool: string, args: JsonObject): Promise<McpTask>
   get(taskId: string): Promise<McpTask | undefined>
-  /** Cancels a task. Has no effect on one that has ended. */
+  /** Cancels a task. Has no effect on a task that has ended. */
   cancel(taskId: string): Promise<void>
-  /** Answers questions. Ignores answers to questions that are not open. */
+  /** Answers questions of a task. Ignores answers to questions that are not open. */
   answer(taskId: string, answers: TaskAnswers): Promise<void>
   /** Resolves when the task is no longer working, or when the signal is aborted. */
   settled(taskId: string, signal: AbortSignal): Promise<void>
 }
 
-/** Thrown during a call to end the call with this task as its response. */
+/** Thrown during a call to end the call with this task as the response. */
 export class TaskCreated {
   readonly task: McpTask
 
@@ -57,20 +57,23 @@ export class TaskCreated {
   }
 }
 
-/** The extension of 2026-07-28. In 2025-11-25, tasks are part of the protocol. https://modelcontextprotocol.io/seps/2663-tasks-extension */
+/**
+ * The extension for tasks in the protocol of 2026-07-28. In 2025-11-25, tasks are part of the protocol.
+ * https://modelcontextprotocol.io/seps/2663-tasks-extension
+ */
 const extension = 'io.modelcontextprotocol/tasks'
 const pollMs = 1_000
-/** How long a user may take for one form, if the protocol makes the server wait for it, in milliseconds. */
+/** How long a user may take for one form, in milliseconds. Applies if the protocol makes the server wait for the form. */
 const formTimeoutMs = 600_000
 
-/** The capabilities of a server that has tasks. */
+/** Returns the capabilities of a server that has tasks. */
 export function taskCapabilities(isModern: boolean): ServerCapabilities {
   return isModern ? { extensions: { [extension]: {} } } : { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
 }
 
 /**
- * Whether the client wants this call to be a task. In the older protocol it must ask for that; in the newer one it only declares that it
- * supports tasks.
+ * Whether the client wants this call to be a task. In the older protocol, the client must ask for a task. In the newer protocol, it only
+ * declares that it supports tasks.
  */
 export function wantsTask(server: Server, params: object, isModern: boolean): boolean {
   return isModern ? knowsTasks(server) : 'task' in params && isJsonObject(params.task)
@@ -80,18 +83,18 @@ function knowsTasks(server: Server): boolean {
   return server.getClientCapabilities()?.extensions?.[extension] !== undefined
 }
 
-/** The response to a call that has become a task. */
+/** Returns the response to a call that has become a task. */
 export function createdResult(task: McpTask, isModern: boolean): JsonObject {
   return isModern ? { resultType: 'task', ...modernHead(task) } : { task: legacyTask(task) }
 }
 
 interface Serving {
-  /** The tasks of the caller who sends the request. */
+  /** Returns the tasks of the caller who sends the request. */
   tasksOf(ctx: ServerContext): { tasks: McpTasks; signal?: AbortSignal }
   isModern: boolean
 }
 
-/** Makes the server answer requests about tasks. */
+/** Registers handlers for the requests about tasks. */
 export function serveTasks(sdk: McpServerSdk, server: Server, serving: Serving): void {
   if (serving.isModern) serveModern(sdk, server, serving)
   else serveLegacy(sdk, server, serving)
@@ -148,14 +151,14 @@ function serveLegacy(sdk: McpServerSdk, server: Server, { tasksOf }: Serving): v
       signal.throwIfAborted()
       const answers = status === 'input_required' ? await askForms(sdk, server, task, ctx, signal) : {}
       if (Object.keys(answers).length > 0) await tasks.answer(taskId, answers)
-      // Somebody else may decide.
+      // The client's user can't be asked, but somebody else may decide.
       else if (status === 'input_required') await wait(pollMs, undefined, { signal })
       else await tasks.settled(taskId, signal)
     }
   })
 }
 
-/** Asks the client's user one form after another. Empty if nobody can be asked. */
+/** Asks the client's user one form after another. Returns no answers if the client can't show forms. */
 async function askForms(
   sdk: McpServerSdk,
   server: Server,
@@ -176,7 +179,7 @@ async function askForms(
   return answers
 }
 
-/** Throws an error of the SDK for an invalid answer. */
+/** Returns the answer. Throws an error of the SDK if the answer is invalid. */
 function checked(sdk: McpServerSdk, answer: ReturnType<typeof formAnswer>): { value: Json } | undefined {
   if (answer !== undefined && 'problems' in answer)
     throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, `The answer is not what was asked for: ${answer.problems.join('; ')}`)
@@ -209,10 +212,10 @@ function modernTask(sdk: McpServerSdk, task: McpTask, asksUser: boolean): JsonOb
       ? Object.entries(forms).map(([name, form]) => [name, formRequest(sdk, form.message, form.schema)] as const)
       : []
     const inputRequests = Object.fromEntries(requests.filter(([, request]) => request !== undefined)) as JsonObject
-    // A client that can't be asked may wait for somebody else to decide.
+    // The task is reported as working, because a client that can't be asked may wait until somebody else decides.
     return { ...modernHead(task), ...(Object.keys(inputRequests).length > 0 ? { inputRequests } : { status: 'working' }) }
   }
-  // A tool that failed has run.
+  // If the task has a result, the tool has run, even if it failed. The task is then completed.
   if (status === 'failed' && result === undefined) return { ...modernHead(task), error: { code: -32_603, message: statusMessage } }
   return { ...modernHead(task), ...(result === undefined ? {} : { status: 'completed', result: { ...result } as JsonObject }) }
 }
@@ -221,7 +224,7 @@ function saying(statusMessage: string | undefined): { statusMessage?: string } {
   return statusMessage === undefined ? {} : { statusMessage }
 }
 
-/** The parameters of all methods for tasks. */
+/** The parameters of all methods that are about tasks. */
 const taskParams: StandardSchemaV1<JsonObject> = {
   '~standard': {
     version: 1,

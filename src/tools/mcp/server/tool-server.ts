@@ -22,23 +22,23 @@ import { blocksOf, failure, servable, wireTool } from './wire.ts'
 /** The current tools. */
 export type ServedTools = { get(name: string): AnyTool | undefined; list(): readonly AnyTool[] }
 
-/** The caller of a call, and what the call runs with. */
+/** The caller of a call, and the data with which the call runs. */
 export interface CallScope {
-  /** Id of the caller; `''` if there is only one client. */
+  /** The id of the caller; `''` if there is only one client. */
   caller: string
-  /** Passed to the tool. */
+  /** The context that is passed to the tool. */
   context: unknown
   metadata?: JsonObject | undefined
   lanes: Lanes
-  /** Aborted when nobody can receive the result any more. */
+  /** Aborted when nobody can receive the result any longer. */
   signal?: AbortSignal
   /**
    * Reserves a place for the call. The returned function releases it.
    *
-   * Contract: synchronous. If it throws, the client receives the error's message.
+   * Contract: the function is synchronous. If it throws, the client receives the error's message.
    */
   admit?(tool: string): () => void
-  /** The calls that may be tasks. */
+  /** The caller's tasks. Undefined if calls can't be tasks. */
   tasks?: McpTasks
 }
 
@@ -81,7 +81,7 @@ export function createToolServer(
     ...(hasTasks ? taskCapabilities(isModern) : {}),
   }
   const options = { capabilities, requestState: { verify: codec.verify }, instructions }
-  /** Extends the SDK's server, which doesn't know tasks, with calls that become tasks. */
+  /** Extends the SDK's server with calls that become tasks, which the SDK doesn't support. */
   class ToolServer extends sdk.Server {
     protected override _wrapHandler(...[method, handler]: Parameters<Server['_wrapHandler']>): ReturnType<Server['_wrapHandler']> {
       const wrapped = super._wrapHandler(method, handler)
@@ -159,7 +159,7 @@ export function createToolServer(
       if (early !== undefined && 'content' in early) return early
       if (early !== undefined) end = (await run(early)).end
       if (end.outcome !== 'question') return resultOf(tool, end)
-      // If each request says what its client can be asked, the SDK refuses with the protocol's own error.
+      // If each request says which questions its client can answer, the SDK refuses with the protocol's own error.
       const isRefused = !isModern && !canAsk(end.question, mcpClient)
       const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
       return asked ?? failure('The tool asks a question before it continues, and nobody can answer it here. The call was not finished.')
@@ -171,7 +171,7 @@ export function createToolServer(
   return server
 }
 
-/** Tells the client that its tools, prompts and resources may have changed, as far as it supports such notifications. */
+/** Tells the client that its tools, prompts and resources may have changed, for each notification that it supports. */
 export async function announceLists(server: Server): Promise<void> {
   const { tools, prompts, resources } = server.getCapabilities()
   if (tools?.listChanged === true) await server.sendToolListChanged()
@@ -194,7 +194,10 @@ function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question'
   return end.outcome === 'ok' ? { content: blocksOf(end.content), ...structured(tool, end.value) } : failure(end.content)
 }
 
-/** The value as structured data, if the tool has an `outputSchema`. Validated here first, because the client validates it too. */
+/**
+ * Returns the value as structured data, if the tool has an `outputSchema`. Validates the value first, because the client will validate it
+ * too.
+ */
 function structured(tool: AnyTool, value: unknown): Partial<CallToolResult> {
   if (tool.outputSchema === undefined) return {}
   const text = resultText(value)

@@ -1,13 +1,13 @@
-/** Bytes that may wait for a reader; one more message may have any size. */
+/** Maximum number of bytes that may wait for a reader. One more message of any size may be added. */
 const maxUnreadBytes = 1_048_576
 
 /**
- * Wraps a response and reports its end: `gone` if its reader has disconnected, or reads too slowly. Otherwise a stream that is written
- * without waiting for its reader would fill the memory.
+ * Wraps a response and reports its end. The end is `gone` if the reader has disconnected or reads too slowly. Without this check, a stream
+ * that is written without waiting for its reader would fill the memory.
  */
 export function watchedResponse(response: Response, onEnd: (ending: 'ended' | 'gone') => void): Response {
   const { body, status, headers } = response
-  // Everything except an event stream is already complete.
+  // Every response except an event stream is already complete.
   if (body === null || headers.get('content-type')?.startsWith('text/event-stream') !== true) {
     onEnd('ended')
     return response

@@ -3,12 +3,15 @@ import type { Content, ContentPart } from '../../../core/messages.ts'
 import { parametersOf } from '../../schema/schema.ts'
 import type { AnyTool } from '../../tool.ts'
 
-/** Returns the tool if it can run here: nobody can approve a call, and no call goes back to the client. */
+/**
+ * Returns the tool if an MCP client can call it. Excludes tools that need approval, because nobody can approve a call, and tools without
+ * `execute`, because no call goes back to the client.
+ */
 export function servable(tool: AnyTool | undefined): AnyTool | undefined {
   return tool?.execute === undefined || (tool.approval !== undefined && tool.approval !== false) ? undefined : tool
 }
 
-/** A tool as MCP lists it. */
+/** Converts a tool to the form in which MCP lists it. */
 export function wireTool(tool: AnyTool): WireTool {
   const { name, description, effect = 'unsafe', outputSchema } = tool
   const annotations = effect === 'unsafe' ? undefined : { readOnlyHint: effect === 'read', idempotentHint: true }
@@ -22,12 +25,12 @@ export function wireTool(tool: AnyTool): WireTool {
   }
 }
 
-/** A result that describes an error for the client's model. */
+/** Creates a result that describes an error for the client's model. */
 export function failure(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
-/** The parts of a tool's result. */
+/** Converts the content of a tool's result to blocks. */
 export function blocksOf(content: Content): ContentBlock[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content.map(blockOf)
 }

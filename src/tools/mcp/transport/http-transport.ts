@@ -6,19 +6,19 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpUrl } from '../server-config.ts'
 
-/** A call in flight, as far as its HTTP request is concerned. */
+/** The HTTP side of a call in flight. */
 interface CallStream {
   /** The owner of the call. */
   owner: unknown
-  /** Aborted when the call is over: its response is then not read any further. */
+  /** Aborted when the call has ended. The response is then not read any further. */
   signal: AbortSignal
-  /** The server has ended the response. If it did not contain the answer, that will never come. */
+  /** Called when the server has ended the response. If the response did not contain the answer, the answer will never arrive. */
   onEnd(): void
 }
 
 const currentCall = new AsyncLocalStorage<CallStream>()
 
-/** How often a broken stream of notifications is reopened before the connection counts as lost. */
+/** Maximum number of times that a broken stream of notifications is reopened. After that, the connection counts as lost. */
 const mostReopenings = 3
 
 interface MessageBounds {
@@ -31,7 +31,7 @@ export interface HttpTransportOptions {
   messageBounds: MessageBounds
   /** Gets tokens, if the server requires a sign-in. */
   signIn?: SignIn | undefined
-  /** The stream of the server's own messages broke and could not be reopened. */
+  /** Called if the stream of the server's own messages broke and could not be reopened. */
   onLost(problem: string): void
 }
 
@@ -43,7 +43,9 @@ export function httpTransport(
   server: McpUrl,
   { messageBounds, signIn, onLost }: HttpTransportOptions,
 ): Transport & HttpSession {
-  /** Ends the request of a call with the call. With the SDK's transport, its response would stay open until the server ends it. */
+  /**
+   * Ends the HTTP request of a call when the call ends. With the SDK's transport, the response would stay open until the server ends it.
+   */
   class CallTransport extends sdk.StreamableHTTPClientTransport {
     override async send(...args: SendArguments): Promise<void> {
       for (let widened = 0; ; widened++) {
@@ -59,7 +61,8 @@ export function httpTransport(
 
     #sendOnce(...[message, options]: SendArguments): Promise<void> {
       const call = currentCall.getStore()
-      // The effects of the call, such as another list of tools or a new connection, may last longer than it.
+      // The request of a call ends with the call. The effects of the call, such as another list of tools or a new connection, may last
+      // longer.
       const isCall = !Array.isArray(message) && 'method' in message && callMethods.has(message.method)
       if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {
@@ -104,7 +107,7 @@ const callMethods: ReadonlySet<string> = new Set([
 
 type SendArguments = Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>
 
-/** How often a request is repeated with a token for more scopes: a server may require more each time. */
+/** Maximum number of times that a request is repeated with a token for more scopes. A server may require more scopes each time. */
 const mostWidenings = 2
 
 function authProvider(signIn: SignIn, sentTokens: WeakMap<Response, string>): AuthProvider {
@@ -119,19 +122,19 @@ interface HttpSession {
   terminateSession(): Promise<void>
 }
 
-/** The owner of the call that the current message belongs to; undefined if unknown. */
+/** Returns the owner of the call to which the current message belongs. Undefined if the call is unknown. */
 export function callOfStream(): unknown {
   return currentCall.getStore()?.owner
 }
 
 /**
- * Makes a call whose HTTP request, if it has its own, ends with it. Rejects with `ended()` if the server ends the response without an
- * answer in it.
+ * Makes a call. If the call has its own HTTP request, the request ends with the call. Rejects with `ended()` if the server ends the
+ * response without an answer in it.
  */
 export async function withCallStream<T>(ended: () => Error, owner: unknown, call: () => Promise<T>): Promise<T> {
   const over = new AbortController()
   const broken = Promise.withResolvers<never>()
-  // An answer at the very end of the stream is still passing through the promises of the SDK.
+  // Waits one turn, because an answer at the very end of the stream may still be passing through the promises of the SDK.
   const onEnd = () => void setImmediate(() => broken.reject(ended()))
   broken.promise.catch(() => {})
   try {
@@ -160,7 +163,7 @@ function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBo
   }
 }
 
-/** Maximum bytes of an error response, which is read to its end before it is reported. */
+/** Maximum number of bytes of an error response, which is read to its end before the error is reported. */
 const mostProblemBytes = 64 * 1024
 
 type ByteStream = TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>
@@ -178,11 +181,11 @@ function cutAt(maxBytes: number): ByteStream {
 
 /**
  * Passes bytes on until a message exceeds the limit of bytes or values: the whole body, or one event of a stream. Passes on a limited
- * number of events per turn of the event loop, because all available events are read in one turn. Passes on each line as a whole, because
- * its reader scans the line again with each piece.
+ * number of events per turn of the event loop, because the reader reads all available events in one turn. Passes on each line as a whole,
+ * because the reader scans an incomplete line again with each piece.
  *
- * A resumed stream starts with the id of the last event, without data. The SDK forgets the id with each new stream, and could not resume if
- * this one broke before its first event.
+ * A resumed stream starts with the id of the last event, without data. Without it, the SDK could not resume if the new stream broke before
+ * its first event, because it forgets the id with each new stream.
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {
   let bytes = 0
@@ -196,7 +199,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
       if (isEvents && resumedAt !== undefined) controller.enqueue(Buffer.from(`id: ${resumedAt}\ndata:\n\n`))
     },
     async transform(chunk, controller) {
-      // Requests are never sent as a list, and a list of answers may be very long.
+      // The client never sends requests as a list, so a list of answers is not expected. It may be very long.
       if (isFirst && !isEvents && chunk[0] === bracket) return controller.error(new Error('the server sent a list of messages'))
       isFirst = false
       for (const piece of isEvents ? piecesOf(chunk) : [chunk]) {
@@ -244,7 +247,7 @@ const bracket = 0x5b
 
 const longestLineEnd = 3
 
-/** The position of the last empty line. */
+/** Returns the position of the last empty line. */
 function lastEventEnd(bytes: Buffer): number {
   return Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'), bytes.lastIndexOf('\r\r'))
 }

@@ -3,11 +3,14 @@ import { ValueCount } from '../../../core/json.ts'
 /** Limits for one line. */
 export interface LineBounds {
   maxBytes: number
-  /** Maximum number of values, for lines of JSON. */
+  /** Maximum number of JSON values in a line. */
   maxValues?: number
 }
 
-/** Splits a byte stream into lines, whatever the size of its pieces. Reads each byte once, and holds a line only up to a size. */
+/**
+ * Splits a byte stream into lines. The pieces of the stream may have any size. Reads each byte once, and stores a line only up to the
+ * limit.
+ */
 export class LineReader {
   readonly #bounds: LineBounds
   #values = new ValueCount()
@@ -17,7 +20,7 @@ export class LineReader {
   #bytes = 0
   #isSkipping = false
 
-  /** `onTooLong` is called once for a line that exceeds a limit, with that limit. The rest of the line is dropped. */
+  /** `onTooLong` is called once for a line that exceeds a limit, and receives that limit. The rest of the line is dropped. */
   constructor(bounds: LineBounds, onLine: (line: string) => void, onTooLong: (bound: string) => void) {
     this.#bounds = bounds
     this.#onLine = onLine
@@ -61,7 +64,7 @@ export class LineReader {
   }
 }
 
-/** Most lines of a flood are empty or in one piece. */
+/** Joins the pieces of a line. A line in one piece, or an empty line, needs no copy. Most lines of a flood are like that. */
 function textOf([first, ...others]: readonly Buffer[]): string {
   if (first === undefined) return ''
   const text = (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8')

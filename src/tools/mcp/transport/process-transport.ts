@@ -15,22 +15,25 @@ export interface ProcessTransportOptions {
   cwd?: string
   /** Limits for one message. */
   messageBounds: LineBounds
-  /** Parses a line as a message. Throws if it is not one. */
+  /** Parses a line as a message. Throws if the line is not a message. */
   parse(line: string): JSONRPCMessage
   /** Receives each line of standard error. */
   onStderr(line: string): void
 }
 
-/** Bytes that a server may print to its standard output between messages: enough for a greeting, not for a flood. */
+/**
+ * Maximum number of bytes that a server may print to its standard output between messages. This is enough for a greeting, but not for a
+ * flood.
+ */
 const mostNoiseBytes = 1024 * 1024
-/** Maximum number of lines that look like messages but are not. The limit is low, because detecting them is costly. */
+/** Maximum number of lines that look like messages but are not. The limit is low, because it takes long to detect such lines. */
 const mostNoiseObjects = 1_000
 /** Maximum number of bytes waiting to be read by the server. */
 const mostUnreadBytes = 64 * 1024 * 1024
-/** Maximum number of messages to read ahead. More stay in the pipe until these have been delivered. */
+/** Maximum number of messages to read ahead. Further messages stay in the pipe until these have been delivered. */
 const mostUnreadLines = 1_000
 const mostStderrLineBytes = 8 * 1024
-/** How long the server has to end by itself after its input has ended, and again after a signal, in milliseconds. */
+/** How long the server may take to end by itself after its input has ended, and again after a signal, in milliseconds. */
 const graceMs = 1_000
 /** How long a process that the server left behind may keep a pipe open after the server has ended, in milliseconds. */
 const drainMs = 250
@@ -38,9 +41,9 @@ const drainMs = 250
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
 /**
- * An MCP server as a child process: messages are lines of its standard input and output. It leads a process group, so that everything it
- * starts (`npx` starts a shell, which starts the server) ends with it, and nothing outlives this process. Not for Windows, which has no
- * process groups.
+ * An MCP server as a child process. Messages are lines of its standard input and output. The process leads a process group, so that all
+ * processes that it starts end with it (`npx` starts a shell, which starts the server), and none outlives this process. It can't be used on
+ * Windows, which has no process groups.
  */
 export class ProcessTransport implements Transport {
   onclose?: () => void
@@ -64,7 +67,7 @@ export class ProcessTransport implements Transport {
     this.#options = options
   }
 
-  /** Why the server ended by itself; undefined while it runs, and if it was closed from here. */
+  /** The reason why the server ended by itself. Undefined while the server runs, and if the client closed it. */
   get problem(): string | undefined {
     return this.#problem
   }
@@ -95,7 +98,7 @@ export class ProcessTransport implements Transport {
       (bound) => onStderr(`(a line of more than ${bound})`),
     )
     child.stderr.on('data', (chunk: Buffer) => words.push(chunk))
-    // Errors of writing to a server that has just ended; `exit` reports its end.
+    // Handles errors of writing to a server that has just ended. `exit` reports the end itself.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', (error: Error) => this.onerror?.(error))
     child.on('exit', (code, signal) => this.#ended(child, code === null ? `it was ended by ${signal}` : `it exited with code ${code}`))
     if (child.pid !== undefined) guard.watch(child.pid)
@@ -116,12 +119,12 @@ export class ProcessTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) return Promise.reject(new Error('the server is not running'))
-    // Requests of the server are answered, even if it never reads the answers.
+    // The limit is needed because requests of the server are answered even if it never reads the answers.
     if (stdin.writableLength > mostUnreadBytes) this.end(`it has left more than ${mostUnreadBytes} bytes unread`)
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
         if (!error) return resolve()
-        // The server does not read any more because it is ending: its exit says more than this error.
+        // The server no longer reads, because it is ending. Its exit says more than this error.
         await settlesWithin(graceMs, this.#gone.promise)
         reject(error)
       })
@@ -129,7 +132,8 @@ export class ProcessTransport implements Transport {
   }
 
   /**
-   * Closes the server's input, then asks the server to end, then kills it. Resolves when the server and all processes it started are gone.
+   * Closes the server's input. If the server does not end, asks it to end, and then kills it. Resolves when the server and all processes it
+   * started are gone.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -149,7 +153,7 @@ export class ProcessTransport implements Transport {
 
   #take(line: string): void {
     if (this.#isCutOff) return
-    // Most output that is not a message is recognized quickly, which matters if there is much of it.
+    // Output that is not a message is usually recognized by its first character. This check is fast, in case there is a lot of such output.
     if (!line.trimStart().startsWith('{')) this.#ignore(line)
     else {
       this.#unread.push(line)
@@ -186,8 +190,8 @@ export class ProcessTransport implements Transport {
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)))
     }
-    // The SDK handles a notification with a delay, but an answer immediately, and then ignores earlier progress of its request. So a
-    // notification is given time first.
+    // The SDK handles a notification with a delay, but an answer immediately, and then ignores earlier progress of the same request.
+    // Therefore a notification gets time before the next message.
     if (!('id' in message)) await afterPendingIO()
   }
 
@@ -205,7 +209,10 @@ export class ProcessTransport implements Transport {
     }
   }
 
-  /** Kills the server: it can't be communicated with any more, and might run forever. Drops messages that have not been delivered. */
+  /**
+   * Kills the server, because communication with it is no longer possible and it might run forever. Drops messages that have not been
+   * delivered.
+   */
   end(problem: string): void {
     if (this.#child === undefined || this.#problem !== undefined) return
     this.#problem = problem
@@ -217,18 +224,18 @@ export class ProcessTransport implements Transport {
 
   #ended(child: Child, how: string): void {
     if (this.#closing === undefined) this.#problem ??= how
-    // Kills everything it started.
+    // Kills all processes that the server started.
     killGroup(child.pid, 'SIGKILL')
     const destroy = () => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
-    // After a busy event loop, timers run first: the pipes are read before they are closed.
+    // After a busy event loop, timers run first. Therefore the pipes are read once more before they are closed.
     const late = setTimeout(() => afterPendingIO().then(destroy), drainMs)
     child.once('close', async () => {
       clearTimeout(late)
       destroy()
       await this.#guard?.release()
-      // The last output of the server may be an answer.
+      // Waits for the delivery, because the last output of the server may be an answer.
       await this.#delivered
       this.#gone.resolve()
       this.onclose?.()
@@ -236,7 +243,10 @@ export class ProcessTransport implements Transport {
   }
 }
 
-/** The answer to a request whose response is invalid but has its id. Without it, the request would wait forever. */
+/**
+ * Creates an error as the answer to a request whose response is invalid but has the request's id. Without it, the request would wait
+ * forever.
+ */
 function refusedAnswer(line: string): JSONRPCMessage | undefined {
   try {
     const { id, method }: Record<string, unknown> = JSON.parse(line)

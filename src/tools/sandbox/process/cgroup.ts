@@ -7,13 +7,13 @@ import { setTimeout } from 'node:timers/promises'
 export type CgroupSettings = Readonly<Record<string, string>>
 
 const needed = ['memory', 'pids']
-/** How many processes may use all of their memory at the same time. */
+/** Number of processes that may use all of their memory at the same time. */
 const processesAtOnce = 4
 
 /**
- * Finds a control group in which groups with limits may be created: that of this process or its parent. It must be of version 2, delegated
- * to this user, and have controllers for memory and processes. Undefined on most machines. `mounted` and `own`: the mount point of control
- * groups, and the content of `/proc/self/cgroup`.
+ * Finds a control group in which this process may create groups with limits: its own group or the parent group. The group must be of
+ * version 2, delegated to this user, and have controllers for memory and processes. Undefined on most machines. `mounted` and `own`: the
+ * mount point of control groups, and the content of `/proc/self/cgroup`.
  */
 export function findDelegatedCgroup(mounted: string = '/sys/fs/cgroup', own: string = ownCgroup()): string | undefined {
   const path = /^0::(\/.*)$/m.exec(own)?.[1]
@@ -33,13 +33,13 @@ function ownCgroup(): string {
 function isDelegated(group: string): boolean {
   try {
     for (const file of ['', 'cgroup.procs']) accessSync(join(group, file), constants.W_OK)
-    // Root can write to all groups, but those of systemd belong to systemd.
+    // Root can write to all groups, but the groups of systemd belong to systemd.
     if (process.getuid?.() === 0 && group.endsWith('.slice')) return false
     const control = join(group, 'cgroup.subtree_control')
     if (!has(control)) writeFileSync(control, needed.map((controller) => `+${controller}`).join(' '))
     return has(control)
   } catch {
-    return false // Another user's group, or one with processes of its own, which can't contain groups.
+    return false // The group belongs to another user. Or it has processes of its own, so that it can't contain groups.
   }
 }
 
@@ -58,7 +58,7 @@ export class Cgroup {
     mkdirSync(this.#folder)
     try {
       for (const [file, value] of Object.entries(settings)) {
-        // Not every kernel supports every file, and writing doesn't create one.
+        // The file must exist, because not every kernel supports every file, and writing doesn't create one.
         if (statSync(join(this.#folder, file), { throwIfNoEntry: false }) !== undefined) writeFileSync(join(this.#folder, file), value)
       }
     } catch (error) {
@@ -67,14 +67,14 @@ export class Cgroup {
     }
   }
 
-  /** Adds a process. Processes that it starts from now on belong to the group too. */
+  /** Adds a process. Processes that it starts after this also belong to the group. */
   add(pid: number): void {
     writeFileSync(join(this.#folder, 'cgroup.procs'), String(pid))
   }
 
   /**
-   * Removes the group. Its processes have been killed but take a moment to disappear. A group that can't be removed is empty and has no
-   * effect.
+   * Removes the group. Its processes have been killed, but take a moment to disappear. If the group can't be removed, it is empty and has
+   * no effect.
    */
   async close(): Promise<void> {
     for (let attempt = 0; attempt < 100 && !this.#isRemoved(); attempt++) await setTimeout(10)
@@ -91,15 +91,15 @@ export class Cgroup {
 }
 
 /**
- * The settings for a group: memory of all processes together, including their files in memory and the `copiedBytes` they start with, and
- * the number of processes.
+ * The settings for a group: the number of processes, and the memory of all processes together. The memory includes their files in memory,
+ * and the `copiedBytes` with which they start.
  */
 export function cgroupSettings({ memoryBytes, processes }: { memoryBytes: number; processes: number }, copiedBytes = 0): CgroupSettings {
   return {
     'memory.max': String(processesAtOnce * memoryBytes + copiedBytes),
     'memory.swap.max': '0',
     'memory.oom.group': '1',
-    // Some more for bubblewrap's own processes and those that set the limits.
+    // Allows a few more processes, for bubblewrap itself and for the programs that set the limits.
     'pids.max': String(processes + 8),
   }
 }

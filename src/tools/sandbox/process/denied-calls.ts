@@ -1,13 +1,15 @@
-/** An architecture with a filter, named as in `process.arch`. */
+/** An architecture that has a filter, by its name in `process.arch`. */
 export type FilteredArch = 'x64' | 'arm64'
 
 /**
- * Numbers of a system call on x86-64 and on arm64, which lacks some. Sources: Linux, arch/x86/entry/syscalls/syscall_64.tbl and
- * include/uapi/asm-generic/unistd.h. From 424 on, the numbers are the same on all architectures.
+ * The numbers of a system call on x86-64 and on arm64. Some calls don't exist on arm64. Sources: Linux,
+ * arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h. From 424 on, the numbers are the same on all architectures.
  */
 type Numbers = readonly [x64: number, arm64?: number]
 
-/** Calls that no script needs, or that give access to secrets of the kernel, to other processes, or to memory that is not counted. */
+/**
+ * Calls that no script needs, or that give access to secrets of the kernel, to other processes, or to memory that the limits don't count.
+ */
 export const deniedCalls: Readonly<Record<string, Readonly<Record<string, Numbers>>>> = {
   'keys of the host, which no namespace separates': { add_key: [248, 217], request_key: [249, 218], keyctl: [250, 219] },
   'other processes': {
@@ -101,10 +103,10 @@ export const deniedCalls: Readonly<Record<string, Readonly<Record<string, Number
   },
 }
 
-/** Calls that create sockets and pipes with a name in a folder, which processes outside could connect to. */
+/** Calls that create sockets and pipes with a name in a folder. Processes outside the sandbox could connect to them. */
 export const namingCalls: Readonly<Record<string, Numbers>> = { mknod: [133], mknodat: [259, 33] }
 
-/** Calls that are allowed with certain arguments only. */
+/** Calls that are allowed only with certain arguments. */
 export const checkedCalls: Readonly<Record<'clone' | 'clone3' | 'socket' | 'socketpair' | 'ioctl', Required<Numbers>>> = {
   clone: [56, 220],
   clone3: [435, 435],
@@ -113,5 +115,5 @@ export const checkedCalls: Readonly<Record<'clone' | 'clone3' | 'socket' | 'sock
   ioctl: [16, 29],
 }
 
-/** The number of `mseal`, added in Linux 6.10. Newer calls have not been reviewed, so they are reported as not implemented. */
+/** The number of `mseal`, which was added in Linux 6.10. Newer calls have not been reviewed, so they fail as not implemented. */
 export const newestCall = 462

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { ToolloopError } from '../../../core/errors.ts'
 import { refusal } from './host-folders.ts'
 
-/** Maximum number of files, folders and links. Each file uses a descriptor of this process until the script has started. */
+/** Maximum number of files, folders and links in the copy. Each file uses a descriptor of this process until the script has started. */
 const maxEntries = 256
 const maxBytes = 16_777_216
 const largestPage = 65_536
@@ -19,13 +19,13 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants
 const openFile = promisify(openWithCallback)
 
 /**
- * The files, folders and links from which a script's copy of a folder is made. All files are open: whatever replaces them later, such as a
- * link, is not copied. Paths are relative to the folder.
+ * The files, folders and links from which a script's copy of a folder is made. All files are open, so that a link or file that replaces one
+ * later is not copied. Paths are relative to the folder.
  */
 export class FolderCopy {
-  /** Maximum size of the copy, including files that grow while they are copied: sizes are rounded up to whole pages. */
+  /** Maximum size of the copy, in bytes. Sizes are rounded up to whole pages, and files may grow while they are copied. */
   static readonly bytes: number = maxBytes + maxEntries * largestPage
-  /** Each folder precedes its content. */
+  /** The folders. Each folder precedes the folders inside it. */
   readonly folders: string[] = []
   readonly files: CopiedFile[] = []
   readonly links: { path: string; target: string }[] = []
@@ -33,9 +33,9 @@ export class FolderCopy {
   #bytes = 0
 
   /**
-   * Opens the content of `folder`, an absolute path without links. The caller must close it. Leaves out what this user may not read.
-   * Undefined if the folder can't be listed or is too large to copy for each run. Rejects with `tool_denied` if it contains a pipe or a
-   * socket, and with `tool_failed` if something can't be read.
+   * Opens the content of `folder`, an absolute path without links. The caller must close the returned copy. Leaves out files that this user
+   * may not read. Undefined if the folder can't be listed or is too large to copy for each run. Rejects with `tool_denied` if the folder
+   * contains a pipe or a socket, and with `tool_failed` if reading fails.
    */
   static async open(folder: string): Promise<FolderCopy | undefined> {
     const copy = new FolderCopy()
@@ -60,7 +60,7 @@ export class FolderCopy {
     for (const { descriptor } of this.files.splice(0)) closeSync(descriptor)
   }
 
-  /** Adds a folder. Returns false if it is too large. */
+  /** Adds a folder. Returns false if the folder is too large. */
   async #add(folder: number, prefix: string): Promise<boolean> {
     for await (const entry of await opendir(pathOf(folder), { bufferSize: maxEntries })) {
       const path = prefix + entry.name
@@ -85,7 +85,7 @@ export class FolderCopy {
   }
 
   async #addFile(place: string, path: string): Promise<boolean> {
-    // O_NONBLOCK, because a pipe may have replaced the file.
+    // O_NONBLOCK is needed because a pipe may have replaced the file.
     const descriptor = await openIfReadable(place, O_NONBLOCK)
     if (descriptor === undefined) return true
     const file = { path, descriptor, isProgram: false }
@@ -98,7 +98,7 @@ export class FolderCopy {
   }
 }
 
-/** What `use` returns; undefined for a folder that can't be opened. */
+/** Opens a folder and returns the result of `use`. Undefined if the folder can't be opened. */
 async function inFolder(place: string, use: (descriptor: number) => Promise<boolean>): Promise<boolean | undefined> {
   const descriptor = await openIfReadable(place, O_DIRECTORY)
   if (descriptor === undefined) return undefined
@@ -109,7 +109,7 @@ async function inFolder(place: string, use: (descriptor: number) => Promise<bool
   }
 }
 
-/** Opens a file. Undefined if this user may not read it, or if it has just been removed. */
+/** Opens a file. Undefined if this user may not read the file, or if it has just been removed. */
 async function openIfReadable(place: string, flags: number): Promise<number | undefined> {
   try {
     return await openFile(place, O_RDONLY | O_NOFOLLOW | flags)
@@ -119,12 +119,15 @@ async function openIfReadable(place: string, flags: number): Promise<number | un
   }
 }
 
-/** A path to an open file or folder, wherever it is now. A link that replaces the folder does not affect paths that start with it. */
+/**
+ * Returns a path to an open file or folder, wherever it is now. If a link replaces the folder later, paths that start with this path are
+ * not affected.
+ */
 function pathOf(descriptor: number): string {
   return `/proc/self/fd/${descriptor}`
 }
 
-/** False for names that are not text, which file systems allow. */
+/** Whether a name is valid text. File systems also allow names that are not. */
 function isText(name: string): boolean {
   return !name.includes('\uFFFD')
 }

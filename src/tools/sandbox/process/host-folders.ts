@@ -5,9 +5,9 @@ import { show, ToolloopError } from '../../../core/errors.ts'
 
 /** Folders of the host that a script can see. */
 export interface ShownFolders {
-  /** Absent if the folder is copied. */
+  /** The Skill's folder. Absent if the folder is copied. */
   skill?: string | undefined
-  /** If there are any, the system call filter blocks sockets with a name. */
+  /** Other folders. If there are any, the system call filter blocks sockets with a name. */
   others: readonly string[]
 }
 
@@ -21,12 +21,13 @@ const pipesAndSockets = ['(', ...pipes, '-o', '-type', 's', ')']
 const [enter, read] = [0o001, 0o004]
 
 /**
- * Checks that no folder contains a pipe or a socket. A read-only folder does not protect against them: a script could talk to the process
- * at the other end. Rejects with `tool_denied` if there is one, or if a folder can be entered but not listed, because its content could be
- * opened by name. Rejects with the signal's reason. Checks the folders as the script starts, and does not see what others add later.
+ * Checks that no folder contains a pipe or a socket. Through a pipe or a socket, a script could talk to the process at the other end, even
+ * in a read-only folder. Rejects with `tool_denied` if a folder contains a pipe or a socket. Also rejects so if a folder can be entered but
+ * not listed, because its content could be opened by name. Rejects with the signal's reason if the signal is aborted. The folders are
+ * checked only when the script starts, so files that others add later are not detected.
  */
 export async function refuseWaysOut(find: string, { skill, others }: ShownFolders, bounds: Bounds): Promise<void> {
-  // Resolves the folders like bubblewrap, which is started in `/`.
+  // The folders are resolved like bubblewrap resolves them, which is started in `/`.
   const folders = [...(skill === undefined ? [] : [skill]), ...others].map((folder) => resolve('/', folder))
   if (folders.length === 0) return
   const path = await firstOf(find, folders, others.length === 0 ? pipesAndSockets : pipes, bounds)
@@ -35,7 +36,7 @@ export async function refuseWaysOut(find: string, { skill, others }: ShownFolder
   throw refusal(folder === undefined ? path : relative(folder, path))
 }
 
-/** The error for a script that was not run because there is a pipe or a socket at `path`. */
+/** Creates the error for a script that was not run because there is a pipe or a socket at `path`. */
 export function refusal(path: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
@@ -67,9 +68,10 @@ function allows({ mode }: Stats, rights: number): boolean {
   return (mode & rights) === rights
 }
 
-/** The first file that matches the tests. Its path may be cut at a line break, because it is only shown. */
+/** Returns the first file that matches the tests. The path may be cut at a line break, because it is only shown. */
 function firstOf(find: string, folders: readonly string[], tests: readonly string[], { signal, timeoutMs }: Bounds) {
-  // The script runs as this user, or with fewer rights, so it can't enter a folder that this user can't enter.
+  // Folders that this user can't enter need not be searched: the script runs as this user, or with fewer rights, so it can't enter them
+  // either.
   const closed = ['-type', 'd', '!', '-executable', '-prune']
   const args = ['-H', ...folders, ...closed, '-o', ...tests, '-print', '-quit']
   const options = { signal, env: {}, maxBuffer: 65_536, timeout: Math.min(Math.ceil(timeoutMs), 2 ** 31 - 1) }
@@ -78,7 +80,7 @@ function firstOf(find: string, folders: readonly string[], tests: readonly strin
       if (signal.aborted) reject(signal.reason)
       else if (stdout !== '') settle(stdout.split('\n', 1)[0])
       else if (error?.code === 1) {
-        // Something that was removed during the search does not exist for the script either.
+        // Errors about files that were removed during the search are ignored, because such files don't exist for the script either.
         const complaint = stderr.split('\n').find((line) => line !== '' && !line.endsWith('No such file or directory'))
         if (complaint === undefined) settle(undefined)
         else reject(unlisted(complaint, error))

@@ -11,27 +11,29 @@ import { limitArguments, type ProcessLimits } from './process-limits.ts'
 import { countScratch } from './scratch-watch.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
-/** Whether this machine can isolate processes, and how. */
+/** Whether and how this machine can isolate processes. */
 export type Isolation =
   | {
       available: true
       /** The program that searches folders for pipes and sockets. */
       find: string
-      /** Starts a program isolated and limited. */
+      /** Starts a program that is isolated and limited. */
       start(command: readonly string[], view: View, limits: ProcessLimits): ShutIn
     }
   | { available: false; why: string }
 
-/** An isolated process. Its standard input, output and error are pipes, and it leads its own process group. */
+/** An isolated process. Its standard input, output and error are pipes. It leads its own process group. */
 export interface ShutIn {
   child: ChildProcess
-  /** Limits all of its processes together, if control groups are available. The caller of `start` closes it. */
+  /**
+   * The control group that limits all processes of the sandbox together, if control groups are available. The caller of `start` closes it.
+   */
   cgroup?: Cgroup
-  /** The first process inside; if it ends, so do all others. Undefined if it did not start. */
+  /** The first process inside the sandbox. If it ends, all other processes end too. Undefined if it did not start. */
   first: Promise<FirstProcess | undefined>
 }
 
-/** A process with its number outside of the sandbox. The namespace distinguishes it from a later process with the same number. */
+/** A process with its number outside the sandbox. The namespace distinguishes it from a later process with the same number. */
 export interface FirstProcess {
   pid: number
   namespace: string
@@ -46,13 +48,13 @@ export const inside = {
   path: '/usr/local/bin:/usr/bin:/bin',
 }
 
-/** The user without any special rights. */
+/** The user that has no special rights. */
 const nobody = 65_534
 const probeMs = 10_000
 const mebibyte = 1_048_576
 let probed: Promise<Isolation> | undefined
 
-/** Tries isolation once per process: only a trial shows whether the kernel or a container allows namespaces. */
+/** Tests isolation once per process. A test is needed because only a trial shows whether the kernel or a container allows namespaces. */
 export function findIsolation(): Promise<Isolation> {
   probed ??= probe()
   return probed
@@ -106,12 +108,15 @@ const notCounted =
   "the files a script makes in memory can't be counted here: this process may not look into the sandbox through `/proc`, as root without " +
   'CAP_SYS_PTRACE may not; start it as an ordinary user'
 
-/** Returns why a program can't be started or its files can't be counted; undefined if it works. The program ends when its input ends. */
+/**
+ * Returns the reason why a program can't be started or why its files can't be counted. Undefined if both work. The program ends when its
+ * input ends.
+ */
 async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   try {
     const { child, cgroup, first } = start()
     const stop = () => {
-      // Processes it has started may keep its pipes open.
+      // Processes that the program has started may keep its pipes open.
       killGroup(child)
       for (const stream of child.stdio) stream?.destroy()
     }
@@ -134,7 +139,7 @@ async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   }
 }
 
-/** Whether the files of the tried sandbox can be counted, once it exists. */
+/** Whether the files of the tested sandbox can be counted. Tries repeatedly, because the sandbox must exist first. */
 async function isWatchable(first: FirstProcess | undefined, child: ChildProcess): Promise<boolean> {
   for (let tries = 0; first !== undefined && tries < 60 && child.exitCode === null && child.signalCode === null; tries++) {
     if ((await countScratch(first.pid, mebibyte)) !== undefined) return true
@@ -152,11 +157,11 @@ const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
 
 interface Surroundings {
   cgroup: Cgroup | undefined
-  /** Node.js, if it has to be copied. */
+  /** The descriptor of the Node.js program, if it must be copied. */
   node: number | undefined
 }
 
-/** Starts bubblewrap. Throws what `spawn` throws. */
+/** Starts bubblewrap. Throws the errors of `spawn`. */
 function enter(bwrap: string, view: View, filter: Buffer, command: readonly string[], { cgroup, node }: Surroundings): ShutIn {
   const files = typeof view.folder === 'string' ? [] : view.folder.files.map(({ descriptor }) => descriptor)
   const copied = node === undefined ? files : [...files, node]
@@ -164,7 +169,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
   try {
-    // bubblewrap reads its arguments before it starts anything.
+    // The process is added in time, because bubblewrap reads its arguments before it starts anything.
     if (child.pid !== undefined) cgroup?.add(child.pid)
   } catch (error) {
     child.kill('SIGKILL')
@@ -180,7 +185,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
 function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
   const pipe = child.stdio[descriptor]
   if (pipe == null || !('end' in pipe)) return
-  // A process that does not start reads nothing. The failed start is reported elsewhere.
+  // A process that does not start reads nothing. Another handler reports the failed start.
   pipe.on('error', () => {})
   pipe.end(content)
 }
@@ -200,18 +205,18 @@ function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<
 }
 
 /**
- * Kills all processes inside. Killing bubblewrap is not enough: a process it has just started may not be bound to its lifetime yet, and
- * would survive.
+ * Kills all processes inside the sandbox. Killing bubblewrap is not enough: a process that it has just started may not be bound to its
+ * lifetime yet, and would survive.
  */
 export function endSandbox({ pid, namespace }: FirstProcess): void {
   try {
     if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
   } catch {
-    // The process is gone, and another may have its number.
+    // The process has ended, and another process may have its number.
   }
 }
 
-/** Kills a process and everything it started, except processes that have left its group. */
+/** Kills a process and all processes that it started, except processes that have left its group. */
 export function killGroup(child: ChildProcess): void {
   const { pid } = child
   if (pid === undefined) return
@@ -222,7 +227,7 @@ export function killGroup(child: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // All of its processes have already ended.
+    // All processes of the group have already ended.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
@@ -232,7 +237,7 @@ export function identity(): { uid?: number; gid?: number } {
   return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
 }
 
-/** The absolute path of a program; undefined if it is not on the `PATH`. */
+/** Returns the absolute path of a program. Undefined if the program is not on the `PATH`. */
 export function findProgram(name: string, path: string = process.env.PATH ?? ''): string | undefined {
   return path
     .split(delimiter)
@@ -251,21 +256,25 @@ function isExecutable(file: string): boolean {
 }
 
 interface View {
-  /** The folder shown read-only as `/skill`: a copy, or a folder of the machine, whose location can then be read in `/proc`. */
+  /**
+   * The folder that is shown read-only as `/skill`. It is a copy, or a folder of the machine. The location of a folder of the machine can
+   * be read in `/proc`.
+   */
   folder: string | FolderCopy
   workspace?: { folder: string; writable: boolean }
-  /** Further files and folders, shown read-only at their own paths. */
+  /** More files and folders, which are shown read-only at their own paths. */
   readable?: readonly string[]
-  /** Also shows the Node.js program of this process. Its location can then be read in `/proc`. */
+  /** Whether the Node.js program of this process is shown too. Its location can then be read in `/proc`. */
   node?: boolean
-  /** Maximum bytes in `/tmp` and in `/dev/shm`. Both are in memory and disappear with the process. */
+  /** Maximum number of bytes in `/tmp` and in `/dev/shm`. Both are in memory and disappear with the process. */
   scratchBytes: number
   env?: Readonly<Record<string, string>>
 }
 
 /**
- * The arguments that define what the process sees and may do. It sees the programs in `/usr`, its folder and an empty `/tmp`. It has no
- * network, other processes, environment or privileges, and can't create namespaces. See https://github.com/containers/bubblewrap.
+ * Returns the arguments that define the files that the process sees and its rights. It sees the programs in `/usr`, its folder and an empty
+ * `/tmp`. It has no network, other processes, environment or privileges, and can't create namespaces. See
+ * https://github.com/containers/bubblewrap.
  */
 function viewArguments(
   { folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View,
@@ -286,7 +295,7 @@ function viewArguments(
     ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
     ['--proc', '/proc', '--dev', '/dev'],
     ofTheKernel.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', '/dev/null', path]),
-    // Both folders are in memory. Without a size, they could grow to half of the machine's memory.
+    // Both folders are in memory. Without a limit, they could grow to half of the machine's memory.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
     typeof folder === 'string' ? ['--ro-bind', folder, inside.folder] : copyArguments(folder),
@@ -297,7 +306,7 @@ function viewArguments(
   ].flat()
 }
 
-/** Links come last, so that nothing is written through one. */
+/** Links come last, so that no file is written through a link. */
 function copyArguments({ folders, files, links }: FolderCopy): string[] {
   const at = (path: string) => `${inside.folder}/${path}`
   return [
@@ -315,7 +324,7 @@ function copyArguments({ folders, files, links }: FolderCopy): string[] {
 /** Files that show how the machine's kernel was built and started. */
 const ofTheKernel = ['/proc/cmdline', '/proc/config.gz', '/proc/kallsyms', '/proc/modules', '/proc/version']
 
-/** A link into `/usr` on most systems. */
+/** Returns the arguments for a folder that is a link into `/usr` on most systems. */
 function systemFolder(path: string): string[] {
   try {
     return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
@@ -324,6 +333,6 @@ function systemFolder(path: string): string[] {
   }
 }
 
-/** Closes files that this process inherited and Node.js does not know of. */
+/** Closes files that this process has inherited and that Node.js does not know. */
 const closeInherited =
   'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'

@@ -2,8 +2,8 @@ import { fstatSync, openSync } from 'node:fs'
 import { isOpenToAll } from './host-folders.ts'
 
 /**
- * Opens the Node.js program of this process if others can't read it, for example in a folder with mode 0700. Undefined if they can. The
- * caller must close the descriptor.
+ * Opens the Node.js program of this process if other users can't read it, for example because it is in a folder with mode 0700. Undefined
+ * if they can read it. The caller must close the descriptor.
  */
 export function openClosedNode(): { descriptor: number; bytes: number } | undefined {
   if (isOpenToAll(process.execPath)) return undefined
@@ -11,7 +11,7 @@ export function openClosedNode(): { descriptor: number; bytes: number } | undefi
   return { descriptor, bytes: fstatSync(descriptor).size }
 }
 
-/** Arguments for bubblewrap that show Node.js at `place`. `source` is a path, or the descriptor of a file to copy. */
+/** Returns arguments for bubblewrap that show Node.js at `place`. `source` is a path, or the descriptor of a file to copy. */
 export function nodeArguments(source: string | number, place: string): string[] {
   if (typeof source === 'string') return ['--ro-bind-try', source, place]
   return ['--perms', '0555', '--file', String(source), place]

@@ -3,7 +3,7 @@ const mebibyte = 1_048_576
 export interface ProcessLimits {
   memoryBytes: number
   processes: number
-  /** CPU time of each process. */
+  /** Maximum CPU time of each process. */
   seconds: number
   scratchBytes: number
   /** Whether the program is Node.js. */
@@ -11,8 +11,8 @@ export interface ProcessLimits {
 }
 
 /**
- * Arguments for prlimit, which apply to every process that the script starts. The address space is limited because shared memory counts as
- * nothing else. Node.js reserves 512 MiB for code, which count as data from the start.
+ * Returns arguments for prlimit. The limits apply to every process that the script starts. The address space is limited because no other
+ * limit counts shared memory. Node.js reserves 512 MiB for code, which count as data from the start.
  */
 export function limitArguments(limits: ProcessLimits): string[] {
   const { memoryBytes, node = false } = limits

@@ -10,40 +10,42 @@ import { endSandbox, findIsolation, findProgram, type Isolation, identity, insid
 import { watchScratch } from './scratch-watch.ts'
 
 export interface ProcessSandboxOptions {
-  /** A folder that scripts see as `/workspace` and start in. Default: none; scripts start in their Skill's folder. */
+  /** A folder that scripts see as `/workspace`, and in which they start. Default: none. Scripts then start in their Skill's folder. */
   workspace?: string
   /**
-   * Whether scripts may change the workspace. They run as the user of this process, or as `nobody` if this process runs as root. Default
+   * Whether scripts may change the workspace. Scripts run as the user of this process, or as `nobody` if this process runs as root. Default
    * false.
    */
   workspaceWritable?: boolean
-  /** Further files and folders to show read-only at their own paths, for example an interpreter outside of `/usr`. */
+  /** More files and folders to show read-only at their own paths, for example an interpreter outside `/usr`. */
   readable?: readonly string[]
   /**
-   * Environment variables to set for scripts, which do not inherit the variables of this process, except `PATH` if they run without
-   * isolation (`allowUnsandboxed`). If `PATH` is set here, it is used to find programs.
+   * Environment variables for scripts. Scripts don't inherit the variables of this process. The only exception is `PATH`, if they run
+   * without isolation (`allowUnsandboxed`). If `PATH` is set here, it is used to find programs.
    */
   env?: Readonly<Record<string, string>>
-  /** Runs scripts with the rights of this process if processes can't be isolated. Default false: such scripts are refused. */
+  /** Whether scripts run with the rights of this process if processes can't be isolated. Default false: such scripts are refused. */
   allowUnsandboxed?: boolean
 }
 
-/** Programs that can run a script, in the order in which they are tried. */
+/** The programs that can run a script, in the order in which they are tried. */
 const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> = {
   node: ['node'],
   python: ['python3', 'python'],
   shell: ['bash', 'sh'],
 }
 
-/** How long, in milliseconds, to wait for a killed process to end. */
+/** Maximum time to wait for a killed process to end, in milliseconds. */
 const goneMs = 2_000
-/** How long, in milliseconds, processes left behind may keep the pipes open. */
+/** Maximum time that processes left behind may keep the pipes open, in milliseconds. */
 const drainMs = 250
 
-/** A started process; with `first` if it is isolated. */
+/** A process that was started. `first` is set if the process is isolated. */
 type Started = Pick<ShutIn, 'child'> & Partial<ShutIn>
 
-/** Runs scripts as processes: isolated by bubblewrap, limited by prlimit, and killed with everything they started. */
+/**
+ * Runs scripts as processes. They are isolated by bubblewrap, limited by prlimit, and killed together with all processes that they started.
+ */
 export class ProcessSandbox implements ScriptSandbox {
   readonly #runtime: Exclude<Runtime, 'vm'>
   readonly #options: ProcessSandboxOptions
@@ -90,7 +92,7 @@ export class ProcessSandbox implements ScriptSandbox {
       run.signal.throwIfAborted()
       const start = () => {
         const started = this.#startShutIn(run, copy ?? run.folder, limits, isolation)
-        // The process has its files, so they need not stay open here.
+        // The started process has its own descriptors, so the files need not stay open here.
         copy?.close()
         return started
       }
@@ -106,7 +108,7 @@ export class ProcessSandbox implements ScriptSandbox {
     if (workspace !== undefined) refuseClosed('the workspace', workspace)
     for (const path of readable) refuseClosed(`\`${path}\`, which \`readable\` names,`, path)
     const { memoryBytes, processes, timeoutMs } = limits
-    // The result is printed; files are only for the script's own use.
+    // Files are only for the script's own use, because its result is what it prints.
     const scratchBytes = memoryBytes
     const node = this.#runtime === 'node'
     const view = {
@@ -126,7 +128,7 @@ export class ProcessSandbox implements ScriptSandbox {
     const path = this.#options.env?.PATH ?? process.env.PATH ?? inside.path
     const [file = '', ...args] = this.#interpreted(join(run.folder, run.script), run, path, process.execPath)
     const env = { PATH: path, HOME: tmpdir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8', SKILL_DIR: run.folder, ...this.#options.env }
-    // A process group of its own, so that the whole group can be killed.
+    // The process leads its own group, so that the whole group can be killed.
     return { child: spawn(file, args, { cwd: this.#options.workspace ?? run.folder, env, detached: true, stdio: 'pipe' }) }
   }
 
@@ -134,7 +136,7 @@ export class ProcessSandbox implements ScriptSandbox {
     const words = Array.isArray(args) ? args.map(String) : []
     if (words.some((word) => word.includes('\0')))
       throw new ToolloopError('tool_failed', "The script was not run: command-line arguments can't contain NUL characters.")
-    // Node.js scripts use the version of this process, wherever it is installed.
+    // Node.js scripts use the Node.js version of this process, wherever it is installed.
     if (this.#runtime === 'node') return [node, '--no-warnings', script, ...words]
     const program = interpreters[this.#runtime].map((name) => findProgram(name, path)).find((found) => found !== undefined)
     if (program !== undefined) return [program, script, ...words]
@@ -153,7 +155,7 @@ export class ProcessSandbox implements ScriptSandbox {
       failure ??= reason
       killGroup(child)
       void first?.then((process) => process && endSandbox(process))
-      // An unprotected process may have left the group and keep the pipes open.
+      // A process that is not isolated may have left the group and keep the pipes open.
       lost ??= setTimeout(() => ended.resolve(-1), goneMs)
     }
     let lost: NodeJS.Timeout | undefined
@@ -169,13 +171,13 @@ export class ProcessSandbox implements ScriptSandbox {
     child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
     const watched = first && watchScratch(first, memoryBytes, (why) => endWith(new ToolloopError('tool_failed', why)))
     if (first === undefined) {
-      // In isolation, processes left behind end with the script. Otherwise they may survive, and may have left the group.
+      // In isolation, processes left behind end with the script. Without isolation, they may survive, and may have left the group.
       child.on('exit', (code, killed) => {
         killGroup(child)
         lost ??= setTimeout(() => ended.resolve(codeOf(code, killed)), drainMs)
       })
     }
-    // A script need not read its input.
+    // A script that does not read its input causes an error here, which is ignored.
     child.stdin?.on('error', () => {})
     child.stdin?.end(stdin ?? (Array.isArray(given) ? '' : JSON.stringify(given)))
     if (signal.aborted) abort()
@@ -196,7 +198,7 @@ export class ProcessSandbox implements ScriptSandbox {
   }
 }
 
-/** Throws `tool_denied` if a folder that is shown in place can't be accessed by a process without root's rights. */
+/** Throws `tool_denied` for a folder of the machine that a process without root's rights can't access. */
 function refuseClosed(name: string, folder: string): void {
   if (identity().uid === undefined || isOpenToAll(folder)) return
   throw new ToolloopError(
@@ -205,7 +207,7 @@ function refuseClosed(name: string, folder: string): void {
   )
 }
 
-/** Starts a process. Some failures are thrown synchronously. */
+/** Starts a process. `spawn` throws some failures synchronously. */
 function startProcess(start: () => Started): Started {
   try {
     return start()
@@ -232,7 +234,7 @@ function collect(stream: NodeJS.ReadableStream | null, most: number, tooMuch: ()
   return () => Buffer.concat(chunks).toString('utf8')
 }
 
-/** The text for a failed script: the end of what it printed, which usually contains the reason. */
+/** Returns the text for a failed script: the end of its output, which usually contains the reason. */
 function failureText(code: number, stdout: string, stderr: string): string {
   const said = [stderr.trim(), stdout.trim()].find((text) => text !== '')
   const how =

@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises'
 
-/** An empty file takes a quarter of this: kernel memory that is not counted. */
+/** Number of bytes that are counted for each file. An empty file takes a quarter of this in kernel memory, which no other limit counts. */
 const bytesAFile = 4_096
 const everyMs = 50
-/** Number of failed counts in a row. The files can't be reached while the sandbox is being created. */
+/** Maximum number of failed counts in a row. The files can't be reached while the sandbox is being created. */
 const maxMisses = 100
 const scratchFolders = ['tmp', 'dev/shm']
 /** See https://man7.org/linux/man-pages/man2/statfs.2.html */
@@ -11,7 +11,7 @@ const tmpfs = 0x0102_1994
 
 /**
  * Counts the files that a script has created in memory, because bubblewrap limits their size but not their number. Calls `tell` if there
- * are too many, or if they can't be counted.
+ * are too many files, or if the files can't be counted.
  */
 export function watchScratch(first: Promise<{ pid: number } | undefined>, scratchBytes: number, tell: (why: string) => void): Disposable {
   const most = Math.floor(scratchBytes / bytesAFile)
@@ -34,7 +34,10 @@ export function watchScratch(first: Promise<{ pid: number } | undefined>, scratc
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** The number of files in a sandbox's memory. Undefined if its first process does not exist, or if this process may not look into it. */
+/**
+ * Returns the number of files in a sandbox's memory. Undefined if its first process does not exist, or if this process may not look into
+ * the sandbox.
+ */
 export async function countScratch(pid: number, scratchBytes: number): Promise<number | undefined> {
   const counts = await Promise.all(scratchFolders.map((folder) => filesIn(`/proc/${pid}/root/${folder}`, scratchBytes)))
   return counts.reduce((sum, files) => (sum === undefined || files === undefined ? undefined : sum + files), 0)

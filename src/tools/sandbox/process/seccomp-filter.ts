@@ -3,7 +3,7 @@ import { checkedCalls, deniedCalls, type FilteredArch, namingCalls, newestCall }
 export interface FilterOptions {
   /**
    * Whether folders of the host are visible. If so, the filter blocks creating and reaching sockets and pipes by name, because they may
-   * lead out.
+   * lead out of the sandbox.
    */
   hostFolders: boolean
 }
@@ -13,12 +13,15 @@ interface Instruction {
   code: number
   /** The constant of the instruction. */
   k: number
-  /** How many instructions to skip if a test holds, and if it doesn't. */
+  /** The number of instructions to skip if a test holds (`jt`), and if it doesn't (`jf`). */
   jt?: number
   jf?: number
 }
 
-/** Load a word of `struct seccomp_data`; AND with a constant; jump if equal, if greater or equal, if any bit is set; return. */
+/**
+ * The codes of the instructions: load a word of `struct seccomp_data`; AND with a constant; jump if equal, if greater or equal, or if any
+ * bit is set; return.
+ */
 const code = { load: 0x20, and: 0x54, equal: 0x15, atLeast: 0x35, anyBit: 0x45, end: 0x06 }
 /** Offsets in `struct seccomp_data`. */
 const at = { number: 0, arch: 4, firstArgument: 16 }
@@ -26,11 +29,11 @@ const at = { number: 0, arch: 4, firstArgument: 16 }
 const [allow, kill, fail] = [0x7fff_0000, 0x8000_0000, 0x0005_0000]
 const [eperm, enosys] = [1, 38]
 
-/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64, and the column of each in the tables. */
+/** The number of each architecture (AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64), and its column in the tables. */
 const architectures = { x64: { audit: 0xc000_003e, column: 0 }, arm64: { audit: 0xc000_00b7, column: 1 } } as const
-/** Set in the numbers of x32 calls, a second set of numbers on x86-64. */
+/** The bit that is set in the numbers of x32 calls, which are a second set of numbers on x86-64. */
 const x32Bit = 0x4000_0000
-/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME only exists for `unshare` and `clone3`. */
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME exists only for `unshare` and `clone3`. */
 const newNamespaces = 0x7e02_0000
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 }
 const [stream, sequenced, typeMask] = [1, 5, 0xf]
@@ -42,25 +45,25 @@ const end = (k: number): Instruction => ({ code: code.end, k })
 const [allowed, denied, missing] = [end(allow), end(fail | eperm), end(fail | enosys)]
 const load = (k: number): Instruction => ({ code: code.load, k })
 /**
- * Loads the low half of an argument, which is all that the kernel uses of the arguments checked here. Comparing the high half as well would
- * allow calls that differ only in it.
+ * Loads the low half of an argument, which is all that the kernel uses of the checked arguments. If the high half were compared too, calls
+ * that differ only in the high half would be allowed.
  */
 const argument = (index: number): Instruction => load(at.firstArgument + 8 * index)
 const mask = (k: number): Instruction => ({ code: code.and, k })
-/** Runs `then` if the test holds for the loaded value. */
+/** Returns instructions that run `then` if the test holds for the loaded value. */
 const when = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jf: then.length }, ...then]
 const unless = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jt: then.length }, ...then]
 const among = (values: readonly number[], then: Instruction[]): Instruction[] => values.flatMap((value) => when(code.equal, value, then))
 
-/** Whether there is a filter for an architecture, named as in `process.arch`. */
+/** Whether an architecture has a filter. The architecture is named as in `process.arch`. */
 export function isFiltered(arch: string): arch is FilteredArch {
   return Object.hasOwn(architectures, arch)
 }
 
 /**
- * Creates the filter for a script's system calls: a `seccomp` program, as read by `bwrap --seccomp`. Denied calls fail with EPERM. Calls
- * for which libc has an alternative, and calls newer than this filter, fail with ENOSYS. Calls with the numbers of another architecture end
- * the process.
+ * Creates the filter for a script's system calls, as a `seccomp` program for `bwrap --seccomp`. Denied calls fail with EPERM. Calls for
+ * which libc has an alternative, and calls newer than this filter, fail with ENOSYS. Calls with the numbers of another architecture end the
+ * process.
  */
 export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions): Buffer {
   const { audit, column } = architectures[arch]
@@ -75,7 +78,7 @@ export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions
     ...(arch === 'x64' ? when(code.atLeast, x32Bit, [end(kill)]) : []),
     ...when(code.atLeast, newestCall + 1, [missing]),
     ...among(numbers, [denied]),
-    // The flags of `clone3` are behind a pointer, which filters can't read. libc falls back to `clone`.
+    // A pointer refers to the flags of `clone3`, and filters can't read them. If `clone3` fails, libc uses `clone`.
     ...call('clone3', [missing]),
     ...call('clone', [argument(0), ...when(code.anyBit, newNamespaces, [denied]), allowed]),
     ...call('ioctl', [argument(1), ...among(terminalTricks, [denied]), allowed]),
@@ -86,7 +89,7 @@ export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions
   return assemble(program)
 }
 
-/** Allows Unix sockets, TCP and UDP in the isolated network, and netlink for routing tables, which Node.js reads. */
+/** Returns rules that allow Unix sockets, TCP and UDP in the isolated network, and netlink for routing tables, which Node.js reads. */
 function socketRules(hostFolders: boolean): Instruction[] {
   return [
     argument(0),
@@ -97,7 +100,7 @@ function socketRules(hostFolders: boolean): Instruction[] {
   ]
 }
 
-/** Allows only pairs that stay connected: a datagram socket could be connected to a name later. */
+/** Allows only pairs that stay connected. A datagram socket could be connected to a name later. */
 const connectedPairs = [
   argument(0),
   ...unless(code.equal, family.unix, [denied]),
@@ -107,7 +110,7 @@ const connectedPairs = [
   denied,
 ]
 
-/** Writes `struct sock_filter`; both architectures are little-endian. */
+/** Writes the instructions as `struct sock_filter`. Both architectures are little-endian. */
 function assemble(program: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(program.length * 8)
   for (const [index, { code: operation, jt = 0, jf = 0, k }] of program.entries()) {

@@ -1,11 +1,12 @@
 import * as nodeModule from 'node:module'
 import { clip } from '../../../core/errors.ts'
 
-/** The engine's file name for a script written by a model. */
+/** The name of a script written by a model, as the engine knows it. */
 export const inlineName = 'script.js'
 
 /**
- * The only module of such a script. Wraps the code in a function, which is the default export, and removes types. Can't import anything.
+ * The only module of a script written by a model. It wraps the code in a function, which is the default export, and removes types. It can't
+ * import other modules.
  */
 export class InlineModule {
   readonly #code: string
@@ -15,7 +16,7 @@ export class InlineModule {
     this.#code = code
   }
 
-  /** Whether removing types failed with an internal error, after which it may fail for any other script in this thread. */
+  /** Whether removing types failed with an internal error. After such an error, it may fail for any other script in this thread. */
   get isSpoiled(): boolean {
     return this.#isSpoiled
   }
@@ -25,12 +26,12 @@ export class InlineModule {
   }
 
   load(): string {
-    // The function starts on the first line of the code, so that lines keep their numbers.
+    // The function starts on the first line of the code, so that the line numbers stay the same.
     const written = `const main = async (tools) => {${this.#code}\n}\nexport { main as default }`
     return parses(this.#code) ? written : this.#withoutTypes(written)
   }
 
-  /** Returns the code unchanged if it isn't TypeScript either, because the engine then reports the error. */
+  /** Removes types from the code. If the code isn't TypeScript either, returns it unchanged, because the engine then reports the error. */
   #withoutTypes(written: string): string {
     const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
     try {
@@ -44,7 +45,7 @@ export class InlineModule {
 
 const AsyncFunction: new (...parts: string[]) => unknown = Object.getPrototypeOf(async () => {}).constructor
 
-/** Whether the code is JavaScript. Only parses it. */
+/** Whether the code is valid JavaScript. The code is only parsed, not run. */
 function parses(code: string): boolean {
   try {
     new AsyncFunction(code)

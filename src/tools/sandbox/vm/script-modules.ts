@@ -8,8 +8,8 @@ const mostBytes = 1_048_576
 const mostPathCharacters = 4_096
 
 /**
- * The modules that a script in the VM may import: its Skill's own files, by relative path. Errors are worded for the script's author and a
- * model.
+ * The modules that a script in the VM may import. These are the files of its Skill, by relative path. Errors are worded for the script's
+ * author and a model.
  */
 export class ScriptModules {
   readonly #folder: string
@@ -19,12 +19,12 @@ export class ScriptModules {
     this.#folder = realpathSync(folder)
   }
 
-  /** Whether removing the types of a module has crashed, in which case it may crash for every further module in this thread. */
+  /** Whether removing the types of a module has crashed. After a crash, it may crash for every other module in this thread. */
   get isSpoiled(): boolean {
     return this.#isSpoiled
   }
 
-  /** The path, relative to the folder, of an import in the module `from`. */
+  /** Returns the path, relative to the folder, of an import in the module `from`. */
   resolve(from: string, specifier: string): string {
     if (/^\.\.?\//.test(specifier) && specifier.length <= mostPathCharacters) return posix.normalize(posix.join(dirname(from), specifier))
     throw new Error(
@@ -33,16 +33,16 @@ export class ScriptModules {
     )
   }
 
-  /** The source of a module as JavaScript. */
+  /** Returns the source of a module as JavaScript. */
   load(path: string): string {
     const source = this.#read(path)
-    // Parsed in the VM, where `__proto__` is then an ordinary key.
+    // The JSON is parsed in the VM, where `__proto__` is then an ordinary key.
     if (extname(path) === '.json') return `const value = JSON.parse(${JSON.stringify(source)})\nexport { value as default }`
     return ['.ts', '.mts'].includes(extname(path)) ? this.#withoutTypes(source, path) : source
   }
 
   /**
-   * Removes types. Throws for TypeScript that is more than types, such as enums. See
+   * Removes types. Throws for TypeScript syntax that is more than types, such as enums. See
    * https://nodejs.org/api/module.html#modulestriptypescripttypescode-options
    */
   #withoutTypes(source: string, path: string): string {
@@ -59,7 +59,7 @@ export class ScriptModules {
   }
 
   #read(path: string): string {
-    // Refused before reading the disk, so that nothing is revealed about what is outside.
+    // The path is refused before the disk is read, so that the error reveals nothing about files outside.
     if (path === '..' || path.startsWith('../') || isAbsolute(path)) throw outside(path)
     const absolute = join(this.#folder, path)
     let real: string

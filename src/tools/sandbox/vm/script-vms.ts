@@ -5,21 +5,21 @@ import type { SandboxLimits } from '../sandbox.ts'
 import { compileEngine, VmThread } from './vm-sandbox.ts'
 import type { RoundAnswer, RoundCall, ToVm } from './vm-worker.ts'
 
-/** A script written by a model, and the time that it sees, in milliseconds since 1970. */
+/** A script written by a model. `now`: the time that the script sees, in milliseconds since 1970. */
 export interface InlineScript {
   code: string
   now: number
 }
 
-/** The limits of a script. `timeoutMs` does not include waiting for calls. */
+/** The limits of a script. `timeoutMs` does not include the time in which the script waits for calls. */
 export interface InlineLimits extends Pick<SandboxLimits, 'timeoutMs' | 'memoryBytes' | 'outputBytes'> {
-  /** Maximum number of calls. */
+  /** Maximum number of calls that the script may make. */
   calls: number
 }
 
 /**
- * The state of a script after a round: it waits for calls, or has ended with a value as JSON (`''` for none) or with a description of the
- * problem.
+ * The state of a script after a round. Either it waits for calls, or it has ended with a value as JSON (`''` for no value) or with a
+ * description of the problem.
  */
 export type ScriptRound =
   | { calls: readonly RoundCall[] }
@@ -30,13 +30,13 @@ export type ScriptRound =
 const keptMs = 10_000
 
 /**
- * The threads that run scripts written by models. A script that waits for its calls loses its VM if another script needs the thread.
- * Scripts are deterministic, so it can be started again with the earlier answers.
+ * The threads that run scripts written by models. A script that waits for its calls loses its VM if another script needs the thread. It can
+ * be started again with the earlier answers, because scripts are deterministic.
  */
 class ScriptThreads {
   readonly #most = Math.min(4, availableParallelism())
   readonly #idle: VmThread[] = []
-  /** The scripts that have a thread, the oldest first. */
+  /** The scripts that have a thread, oldest first. */
   readonly #held = new Set<ScriptVm>()
   readonly #queue: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
@@ -80,14 +80,14 @@ class ScriptThreads {
     await promise
     const at = this.#queue.indexOf(resolve)
     if (at !== -1) this.#queue.splice(at, 1)
-    // Aborted after its turn was announced: passes the turn on.
+    // The signal was aborted after this caller was given its turn, so the turn is passed on.
     else if (signal.aborted) this.#queue.shift()?.()
   }
 }
 
 const threads = new ScriptThreads()
 
-/** The VM of one script, which runs from one round of calls to the next. */
+/** The VM of one script. The script runs in it from one round of calls to the next. */
 export class ScriptVm {
   readonly #script: InlineScript
   readonly #limits: InlineLimits
@@ -99,7 +99,7 @@ export class ScriptVm {
     this.#limits = limits
   }
 
-  /** Whether the script waits for its calls, so that it can be started again later. */
+  /** Whether the script waits for its calls. Such a script may lose its VM, because it can be started again later. */
   get isResting(): boolean {
     return this.#isResting
   }
@@ -109,7 +109,7 @@ export class ScriptVm {
     return this.#thread !== undefined
   }
 
-  /** Starts the script. Rejects with the signal's reason, `tool_failed` or `tool_timeout`, like `resume`; the VM is then closed. */
+  /** Starts the script. Like `resume`, rejects with the signal's reason, `tool_failed` or `tool_timeout`, and then closes the VM. */
   async start(signal: AbortSignal): Promise<ScriptRound> {
     this.close()
     this.#thread = await threads.take(this, signal)
@@ -123,14 +123,14 @@ export class ScriptVm {
     return this.#run({ kind: 'answers', answers }, signal)
   }
 
-  /** Called while the script's calls run, which may take long: another script may then take its thread. */
+  /** Marks the script as waiting for its calls. Calls may take long, so another script may take its thread. */
   rest(): void {
     if (this.#thread === undefined) return
     this.#isResting = true
     threads.release(this)
   }
 
-  /** Returns the thread, for another script. */
+  /** Gives up the thread, for use by another script, and returns it. */
   leave(): VmThread | undefined {
     const thread = this.#thread
     this.#thread = undefined

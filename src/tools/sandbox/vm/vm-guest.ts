@@ -1,7 +1,8 @@
 /**
- * The first code in a new VM, before that of the script. Defines `console` and `host`, calls the script's default export and reports the
- * result. It takes the built-ins it needs up front, so that a script that changes `JSON` or `Promise` affects only itself. Only texts,
- * numbers and booleans go in or out. A script that runs in rounds gets `tools` instead of `host`, and its answers need not be JSON.
+ * The first code in a new VM, which runs before the code of the script. It defines `console` and `host`, calls the script's default export
+ * and reports the result. It stores the built-ins that it needs first, so that a script that changes `JSON` or `Promise` affects only
+ * itself. Only texts, numbers and booleans pass in or out of the VM. A script that runs in rounds gets `tools` instead of `host`, and its
+ * answers need not be JSON.
  */
 export const guestSource = `((print, callOut, finish, entry, input, mostCharacters, isInRounds) => {
   'use strict'

@@ -12,24 +12,24 @@ import { type CompiledModule, webAssembly } from './web-assembly.ts'
 
 /**
  * Delay between the time limit of a script and the termination of its thread, in milliseconds. In almost all cases, the engine stops the
- * script before that.
+ * script during this time.
  */
 const graceMs = 250
 const mostHostCalls = 100
-/** Maximum nesting of an input. Deeper values can't be written as JSON. */
+/** Maximum nesting depth of an input. A deeper value can't be written as JSON. */
 const deepestInput = 1_000
 /**
- * Maximum characters of JSON in one value passed to a thread. If a very long value does not fit in the thread's heap, V8 ends the whole
- * process, not only the thread.
+ * Maximum number of characters of JSON in one value that is passed to a thread. If a very long value does not fit in the thread's heap, V8
+ * ends the whole process, not only the thread.
  */
 const mostCharactersIn = 16 * 1024 * 1024
-/** Maximum characters of all answers to one script, whose thread may be slow to read them. */
+/** Maximum number of characters of all answers to one script. The thread of the script may be slow to read the answers. */
 const mostAnswerCharacters = 4 * mostCharactersIn
-/** Maximum characters of the message of a failed tool. */
+/** Maximum number of characters of the message of a failed tool. */
 const mostProblemCharacters = 65_536
 /**
- * The heap contains only what passes through V8. The script's own values are in the engine's memory, but a long text in transit may be a
- * large part of the heap.
+ * Maximum size of the thread's heap. The heap contains only the data that passes through V8. The script's own values are in the engine's
+ * memory, but a long text that passes through may take a large part of the heap.
  */
 const threadHeapMb = 1_024
 
@@ -49,8 +49,8 @@ export async function compileEngine(): Promise<CompiledModule> {
 }
 
 /**
- * Runs JavaScript and TypeScript in QuickJS: a new VM for each run, in threads that are kept warm. The only way out of a VM is `host.call`,
- * so nothing has to be forbidden. A thread that had to be terminated is replaced at the next run. See
+ * Runs JavaScript and TypeScript in QuickJS: a new VM for each run, in threads that are kept warm. `host.call` is the only way out of a VM,
+ * so no built-in has to be forbidden. A thread that was terminated is replaced at the next run. See
  * https://github.com/vercel-labs/quickjs-wasi.
  */
 export class VmSandbox implements ScriptSandbox {
@@ -79,7 +79,7 @@ export class VmSandbox implements ScriptSandbox {
 
   async close(): Promise<void> {
     this.#closed = true
-    // Waiting runs continue and find the sandbox closed.
+    // Runs that wait for a thread continue, and find the sandbox closed.
     for (const go of this.#queue.splice(0)) go()
     await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
   }
@@ -87,7 +87,7 @@ export class VmSandbox implements ScriptSandbox {
   async #take(signal: AbortSignal): Promise<VmThread> {
     const engine = await compileEngine()
     while (!this.#closed && this.#busy.size >= this.#most) await this.#untilFree(signal)
-    // Aborted after its turn was announced: passes the turn on.
+    // The signal was aborted after this run was given its turn, so the turn is passed on.
     if (signal.aborted) this.#queue.shift()?.()
     signal.throwIfAborted()
     if (this.#closed) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
@@ -115,7 +115,7 @@ export class VmSandbox implements ScriptSandbox {
   }
 }
 
-/** A thread with the engine, in which one script runs at a time. */
+/** A thread with the engine. It runs one script at a time. */
 export class VmThread {
   readonly #worker: Worker
   readonly #ready = Promise.withResolvers<void>()
@@ -136,7 +136,7 @@ export class VmThread {
     })
     // An idle thread must not keep the process alive.
     this.#worker.unref()
-    this.#ready.promise.catch(() => {}) // Reported when a script is run.
+    this.#ready.promise.catch(() => {}) // This failure is reported when a script is run.
     this.#worker.on('message', (message: FromVm) => {
       if (message.kind === 'ready') this.#ready.resolve()
       else this.#receive?.(message)
@@ -176,13 +176,13 @@ export class VmThread {
 
   /**
    * Runs a script in rounds until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or
-   * `tool_timeout`, worded for a model; the thread must then not be used again.
+   * `tool_timeout`, worded for a model. After a rejection, the thread must not be used again.
    */
   runRound(message: ToVm, timeoutMs: number, signal: AbortSignal): Promise<RoundEnd> {
     return this.#ask(message, timeoutMs, signal, isEndOfRound)
   }
 
-  /** Sends a message that makes a script run, and waits until it is done. `answers`: the answers to its calls. */
+  /** Sends a message that makes a script run, and waits until the script is done. `answers`: answers the script's calls. */
   async #ask<End extends RoundEnd>(
     message: ToVm,
     timeoutMs: number,
@@ -209,13 +209,13 @@ export class VmThread {
     try {
       signal.throwIfAborted()
       if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
-      // The time a thread takes to start does not count as the script's time.
+      // The script's time starts only when the thread has started.
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       this.#send(message)
       const end = await ended.promise
       clearTimeout(timer)
-      // Calls that the script made before it ended have been started by then.
+      // After one turn of the event loop, all calls that the script made before it ended have been started.
       if (answers !== undefined) await yieldNow()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end
@@ -247,7 +247,7 @@ export class VmThread {
 
 type ScriptEnded = Extract<FromVm, { kind: 'end' }>
 
-/** The state of a script that runs in rounds. */
+/** The end of a round: the script waits for calls, or has ended. */
 export type RoundEnd = Extract<FromVm, { kind: 'round' | 'end' }>
 
 function isEnd(message: FromVm): message is ScriptEnded {
@@ -271,10 +271,10 @@ interface Written {
   characters: number
 }
 
-/** Writes a value for the VM. Rejects if it has more than `most` characters; `what` is the beginning of the message. */
+/** Writes a value for the VM. Rejects if the value has more than `most` characters. `what` is the beginning of the error message. */
 async function writeForVm(what: string, value: unknown, most: number, signal: AbortSignal): Promise<Written> {
   const tooLong = () => new Error(`${what} more than ${most} characters of JSON, the most a script in the VM can be given.`)
-  // A text is always a single piece.
+  // A single text can't be split into pieces, so its length is checked first.
   if (typeof value === 'string' && value.length > most) throw tooLong()
   const pieces = toPieces(value, deepestInput)
   let characters = 0
@@ -286,12 +286,12 @@ async function writeForVm(what: string, value: unknown, most: number, signal: Ab
   }
 }
 
-/** The answers to the calls of one script. */
+/** Answers the calls of one script. */
 class Answers {
   readonly #call: ScriptRun['call']
   readonly #signal: AbortSignal
   #left = mostAnswerCharacters
-  /** Settles when the last result is written. */
+  /** Settles when the last result has been written. */
   #written: Promise<unknown> = Promise.resolve()
 
   constructor(call: ScriptRun['call'], signal: AbortSignal) {
@@ -299,7 +299,7 @@ class Answers {
     this.#signal = signal
   }
 
-  /** Answers a call. Never rejects: the script receives the error of a call. */
+  /** Answers a call. Never rejects, because the script receives the error of a failed call. */
   async to({ call: id, name, json }: Extract<FromVm, { kind: 'call' }>): Promise<ToVm> {
     const signal = this.#signal
     try {

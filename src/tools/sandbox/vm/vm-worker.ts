@@ -11,31 +11,31 @@ import type { CompiledModule } from './web-assembly.ts'
 
 /** The data with which the thread starts. */
 export interface VmWorkerData {
-  /** QuickJS, compiled once for all threads. */
+  /** The QuickJS engine, which is compiled once for all threads. */
   engine: CompiledModule
 }
 
-/** A script of a Skill, or one written by a model. */
+/** A script of a Skill, or a script written by a model. */
 type ScriptSource =
   | { folder: string; script: string; input: JsonPieces }
   /** The body of an async function, which runs in rounds. `now`: the time that the script sees, in milliseconds since 1970. */
   | { code: string; now: number }
 
-/** Messages to the thread: a script to run, or the answers to calls it made. Values are JSON. */
+/** Messages to the thread: a script to run, or the answers to a script's calls. Values are in JSON. */
 export type ToVm =
   | {
       kind: 'run'
       source: ScriptSource
-      /** Does not include the time in which a script that runs in rounds waits. */
+      /** Time limit in milliseconds. It does not include the time in which a script that runs in rounds waits. */
       timeoutMs: number
       memoryBytes: number
       outputBytes: number
-      /** Maximum number of calls to host tools; 0 if there are none. */
+      /** Maximum number of calls to host tools; 0 if the script has no host tools. */
       mostCalls: number
     }
   | { kind: 'answer'; call: number; ok: true; value: JsonPieces }
   | { kind: 'answer'; call: number; ok: false; problem: string }
-  /** Answers to all calls of a round. `text` is JSON or any other text, or the error if not `ok`. */
+  /** Answers to all calls of a round. `text` is JSON or any other text. If `ok` is false, `text` is the error. */
   | { kind: 'answers'; answers: readonly RoundAnswer[] }
 
 export interface RoundAnswer {
@@ -44,7 +44,7 @@ export interface RoundAnswer {
   text: string
 }
 
-/** A call of a script that runs in rounds. `line` is its line in the script, or 0 if unknown. */
+/** A call of a script that runs in rounds. `line` is the line of the call in the script, or 0 if the line is unknown. */
 export interface RoundCall {
   call: number
   name: string
@@ -53,15 +53,15 @@ export interface RoundCall {
 }
 
 export type FromVm =
-  /** The first message. */
+  /** The thread is ready. This is its first message. */
   | { kind: 'ready' }
-  /** `json`: an object with a limited number of values. */
+  /** The script calls a tool. `json` is an object with a limited number of values. */
   | { kind: 'call'; call: number; name: string; json: string }
   /** The script can't continue without the answers to these calls. */
   | { kind: 'round'; calls: RoundCall[] }
   | {
       kind: 'end'
-      /** The returned value, with limited nesting, or a description of the problem. */
+      /** The value that the script returned, with limited nesting, or a description of the problem. */
       result: { ok: true; value: JsonPieces } | { ok: false; problem: string }
       output: string
       overTime: boolean
@@ -70,11 +70,14 @@ export type FromVm =
     }
 
 const mostNameCharacters = 256
-/** Maximum length of the description of a problem. */
+/** Maximum length of the description of a problem, in characters. */
 const mostProblemCharacters = 2_001
-/** Maximum number of values in the arguments of one call: the main thread has to read, check and write them. */
+/**
+ * Maximum number of values in the arguments of one call. The number is limited because the main thread has to read, check and write the
+ * values.
+ */
 const mostCallValues = 10_000
-/** The arguments of all calls together may be this many times as long as those of one. */
+/** The arguments of all calls together may be this many times as long as the arguments of one call. */
 const callsTogether = 4
 const deepestValue = 512
 
@@ -84,7 +87,7 @@ type Run = Extract<ToVm, { kind: 'run' }>
 const { engine } = workerData as VmWorkerData
 const send = (message: FromVm) => parentPort?.postMessage(message)
 
-/** One script in its own VM. The thread runs one at a time. */
+/** One script in its own VM. The thread runs one script at a time. */
 class GuestRun {
   readonly #run: Run
   readonly #isInRounds: boolean
@@ -101,7 +104,7 @@ class GuestRun {
   #modules: ScriptModules | InlineModule | undefined
   /** The calls that the script has made since its last round. */
   #round: RoundCall[] = []
-  /** How the script has ended. Reported once the calls that it does not wait for are answered. */
+  /** The end of the script. It is reported only after the calls for which the script does not wait have been answered. */
   #finished: { isDone: boolean; text: string } | undefined
 
   constructor(run: Run) {
@@ -130,10 +133,10 @@ class GuestRun {
           normalize: (from: string, specifier: string) => (specifier === script ? script : modules.resolve(from, specifier)),
           load: (path: string) => modules.load(path),
         },
-        // Discards the engine's own messages, which must not appear among those of the host.
+        // Discards the messages of the engine itself, which must not appear among the host's messages.
         wasi: (memory: GuestMemory) => ({
           fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
-          // The engine seeds `Math.random` with the time, too.
+          // A script in rounds sees a fixed time, because the engine also seeds `Math.random` with the time.
           ...('code' in source
             ? { clock_time_get: (_id: number, _precision: bigint, to: number) => writeTime(memory, to, source.now) }
             : {}),
@@ -163,7 +166,7 @@ class GuestRun {
     this.#settleAll([{ call: answer.call, ok: answer.ok, text }])
   }
 
-  /** Answers all calls of a round before the script continues, so that it always finds them answered in the same order. */
+  /** Answers all calls of a round before the script continues, so that the script always gets the answers in the same order. */
   answerRound({ answers }: Extract<ToVm, { kind: 'answers' }>): void {
     this.#deadline = performance.now() + this.#timeLeftMs
     this.#settleAll(answers)
@@ -213,7 +216,7 @@ class GuestRun {
   ): JSValueHandle {
     const { mostCalls, outputBytes } = this.#run
     if (mostCalls === 0) throw new Error('This script may not call host tools.')
-    // A flood of messages would block the host.
+    // The number of calls is limited, because too many messages would block the host.
     if (++this.#calls > mostCalls) throw new Error(`This script may make at most ${mostCalls} calls to host tools.`)
     if (!id?.isNumber || !name?.isString || !json?.isString) throw new Error('Expected a name and arguments.')
     if (lengthOf(name) > mostNameCharacters) throw new Error(`The name of a tool has at most ${mostNameCharacters} characters.`)
@@ -237,7 +240,7 @@ class GuestRun {
     const { outputBytes } = this.#run
     const isDone = ok?.toBoolean() === true
     const characters = text?.isString ? lengthOf(text) : 0
-    // The script's own code may have made the text longer than allowed.
+    // The length is checked again, because the script's own code may have made the text longer than allowed.
     if (characters > (isDone ? outputBytes : mostProblemCharacters))
       this.#fail(`The script ended with ${characters} characters; at most ${outputBytes} are allowed.`)
     else if (this.#isInRounds) this.#finished ??= { isDone, text: text?.isString ? text.toString() : '' }
@@ -266,7 +269,7 @@ class GuestRun {
     this.#end({ ok: false, problem: problem.slice(0, mostProblemCharacters) }, spoiled)
   }
 
-  /** Handles errors that should not have left the VM: out of time, memory or stack, or a fault of the engine. */
+  /** Handles errors that should not have left the VM. The script ran out of time, memory or stack, or the engine has a fault. */
   #break(error: unknown): void {
     const spoiled = error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError')
     this.#fail(error instanceof RangeError ? 'The script nests too deeply.' : `The script failed: ${messageOf(error)}`, spoiled)
@@ -278,14 +281,16 @@ class GuestRun {
     current = undefined
     const isSpoiled = spoiled || this.#modules?.isSpoiled === true
     send({ kind: 'end', result, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
-    // The VM is not disposed of, because that would take apart everything that the script has left behind. The memory is freed with the
-    // instance.
+    // The VM is not disposed of, because that would free every object of the script one by one. The memory is freed with the instance.
     this.#vm = undefined
     this.#settle = undefined
   }
 }
 
-/** The length of a text that is still in the VM. Checked before copying it, because a script could make it very long. */
+/**
+ * Returns the length of a text that is still in the VM. The length is checked before the text is copied, because a script could make the
+ * text very long.
+ */
 function lengthOf(text: JSValueHandle): number {
   const length = text.getProp('length')
   const characters = length.toNumber()
@@ -293,13 +298,13 @@ function lengthOf(text: JSValueHandle): number {
   return characters
 }
 
-/** Writes the time, in nanoseconds. */
+/** Writes the current time of the script, in nanoseconds. */
 function writeTime(memory: GuestMemory, to: number, now: number): number {
   new DataView(memory.buffer).setBigUint64(to, BigInt(now) * 1_000_000n, true)
   return 0
 }
 
-/** Tells the writer that everything was written. */
+/** Reports to the engine that all bytes were written. */
 function skipWritten(memory: GuestMemory, list: number, count: number, written: number): number {
   const view = new DataView(memory.buffer)
   let bytes = 0

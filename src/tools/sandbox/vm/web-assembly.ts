@@ -1,4 +1,4 @@
-/** A compiled module. The types of Node.js leave WebAssembly to those of browsers, so the parts used here are declared here. */
+/** A compiled module. The types of Node.js rely on browser types for WebAssembly, so the parts that are used here are declared here. */
 export type CompiledModule = object
 
 interface WebAssemblyApi {

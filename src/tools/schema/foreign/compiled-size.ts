@@ -1,8 +1,8 @@
 import { keysOfReference } from '../reference.ts'
 
 /**
- * Counts the values of a schema as its compiler sees them: it compiles the target of a reference wherever the reference occurs. Stops
- * counting at `most`.
+ * Counts the values of a schema as its compiler sees them. The compiler compiles the target of a reference at each occurrence of the
+ * reference. Stops counting at `most`.
  */
 export function compiledSize(schema: object, most: number): number {
   const known = new Set<string>()
@@ -17,7 +17,7 @@ export function compiledSize(schema: object, most: number): number {
       if (!isReference(key, inner)) open.push(inner)
       else {
         const target = targetOf(schema, inner)
-        // A target that itself contains references is compiled once per name, any other target once per occurrence.
+        // A target that itself contains references is compiled once for each name. Any other target is compiled once for each occurrence.
         if (!known.has(inner) || !refers(target, most)) open.push(target)
         known.add(inner)
       }
@@ -45,7 +45,7 @@ function refers(target: unknown, most: number): boolean {
   return false
 }
 
-/** Resolves a reference. References by name are not resolved: the whole schema may be meant. */
+/** Resolves a reference. A reference by name is not resolved; it counts as the whole schema, which it may refer to. */
 function targetOf(schema: object, reference: string): unknown {
   let value: unknown = schema
   for (const name of keysOfReference(reference) ?? []) {

@@ -10,10 +10,12 @@ import { mendSchema } from './mend-schema.ts'
 
 /** A schema that comes from an MCP server, an OpenAPI document, a Skill or a client of the service, ready to use. */
 export interface ForeignSchema {
-  /** The schema for the model and for `compileSchema`, which returns `validate` for it. The same object as given if it needed no repair. */
+  /**
+   * The schema for the model and for `compileSchema`, which returns `validate` for it. If no repair was needed, this is the given object.
+   */
   schema: JsonSchema
   validate: Validator
-  /** What was repaired in the schema, and what is not checked. */
+  /** The repairs of the schema, and the parts of it that are not checked. */
   notes: readonly string[]
 }
 
@@ -21,27 +23,27 @@ export interface ForeignSchema {
 const maxCompileMs = 500
 const maxCheckMs = 30
 /**
- * A schema up to this size gets `maxCompileMs` to compile. A larger one gets only `maxTurnMs`, because other work would have to wait.
- * Compilation is tried several times, because new code and a busy machine are slow.
+ * Maximum size of a small schema. A small schema may take `maxCompileMs` to compile. A larger schema may take only `maxTurnMs`, because
+ * other work has to wait. Compilation is tried several times, because it is slow while the code is new or the machine is busy.
  */
 const smallSize = 500
 const maxTurnMs = 30
 const maxTries = 4
-/** Maximum size. A larger schema would not compile in time, so it is not even read. */
+/** Maximum size of a schema. A larger schema would not compile in time, so it is not even read. */
 const maxSize = 8_000
-/** How long to refuse values after a validation that took too long. */
+/** How long values are refused after a validation that took too long, in milliseconds. */
 const pauseMs = 10_000
 const maxNotes = 20
-/** Maximum nesting of the JSON: deeper schemas are not safe for recursive code. */
+/** Maximum nesting depth of the schema's JSON. A deeper schema is not safe for recursive code. */
 const maxDepth = 400
 
 const opened = new WeakMap<JsonSchema, ForeignSchema>()
 
 /**
- * Prepares a schema that others wrote. Repairs invalid parts that have only one possible meaning, skips the validation of parts that can't
- * be compiled, and ignores `format`. A regular expression or a union of references could block the process for years. Therefore the schema
- * is compiled in its own turns of the event loop, each validation has a time limit, and a value that can't be checked in time is invalid.
- * Rejects with `invalid_tool` if the schema takes too long to compile or is not an object.
+ * Prepares a schema from an external source. Repairs invalid parts that have only one possible meaning, skips the validation of parts that
+ * can't be compiled, and ignores `format`. A regular expression or a union of references could block the process for years. Therefore the
+ * schema is compiled in separate turns of the event loop, and each validation has a time limit. A value that can't be checked in time is
+ * invalid. Rejects with `invalid_tool` if the schema takes too long to compile or is not an object.
  */
 export async function openForeign(given: JsonSchema, toolName: string): Promise<ForeignSchema> {
   const known = opened.get(given)
@@ -60,7 +62,7 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
   return foreign
 }
 
-/** Compiles the whole schema, or only the names of its fields if it does not compile. */
+/** Compiles the whole schema. If it can't be compiled, compiles only the names of its fields. */
 async function compileAll(schema: JsonSchema, toolName: string, notes: string[]): Promise<Validator> {
   const compiling = await compileInTurns(schema, toolName)
   if ('check' in compiling) {
@@ -85,11 +87,11 @@ function namesOf({ properties, required, additionalProperties }: JsonSchema): Js
 
 type Compiling = { check: Validator; unreadable: string[] } | { problem: string }
 
-/** Compiles a schema within the time limit. Rejects if it is too large. */
+/** Compiles a schema within the time limit. Rejects if the schema is too large. */
 async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Compiling> {
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
-    // Loads the compilers first, because a module that is interrupted while it loads would stay broken for everybody.
+    // Loads the compilers first, because a module that is interrupted while it loads would stay broken for all later uses.
     openForeignAjv()
     await yieldNow()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
@@ -107,7 +109,7 @@ function compile(schema: JsonSchema, toolName: string): Compiling {
   }
 }
 
-/** Drops the compilers, which were interrupted in the middle of their work. */
+/** Drops the compilers, because they were interrupted in the middle of their work. */
 function forgetForeign(): void {
   forgetAjv('foreign')
 }

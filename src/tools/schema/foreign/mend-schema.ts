@@ -9,9 +9,9 @@ import { readField } from './read-field.ts'
 type Note = (what: string) => void
 
 /**
- * Converts a schema to draft 2020-12 or draft-07 if its deviations have only one possible meaning: syntax of draft-03, draft-04 or OpenAPI
- * 3.0; types of another language; `null` for an absent value; an empty list for an empty object. Removes parts that have no clear meaning.
- * Returns the schema itself if nothing has to change. Calls `note` for each change.
+ * Converts a schema to draft 2020-12 or draft-07. Converts deviations that have only one possible meaning: syntax of draft-03, draft-04 or
+ * OpenAPI 3.0; types of another language; `null` for an absent value; an empty list for an empty object. Removes parts that have no clear
+ * meaning. Returns the schema itself if nothing has to change. Calls `note` for each change.
  */
 export function mendSchema(schema: JsonSchema, note: Note): JsonSchema {
   const mended = mapSchemas(schema, (one, at) => compared(one, mendOne(one, at === '#'), at, note))
@@ -66,7 +66,7 @@ function withNames(schema: JsonSchema): JsonSchema {
   return names.length === 0 ? schema : { ...schema, required: [...(Array.isArray(required) ? required : []), ...names] }
 }
 
-/** Converts `nullable` of OpenAPI 3.0 to the type `null`. It has no meaning without a type. */
+/** Converts `nullable` of OpenAPI 3.0 to the type `null`. Without a type, `nullable` has no meaning. */
 function withNull(schema: JsonSchema): JsonSchema {
   const { nullable, type, enum: values } = schema
   if (nullable !== true || type === undefined) return schema
@@ -76,8 +76,8 @@ function withNull(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Redirects references without a target to the only definition with that name, or leaves them out. A schema with ids inside consists of
- * several documents, and a reference may refer to another one: its references stay.
+ * Redirects references without a target to the only definition with the same name. Removes them if there is no such definition. A schema
+ * with ids inside it consists of several documents, and a reference may refer to another of these documents, so its references are kept.
  */
 function referenceMender(root: JsonSchema): (schema: JsonSchema) => JsonSchema {
   const definitions = new Map<string, string[]>()
@@ -114,7 +114,7 @@ function leadsSomewhere(root: JsonSchema, reference: string): boolean {
   return typeof value === 'boolean' || isJsonObject(value)
 }
 
-/** Returns `Pet` for `#/components/schemas/Pet`. */
+/** Returns the name at the end of a reference: `Pet` for `#/components/schemas/Pet`. */
 function decodedName(reference: string): string {
   return keysOfReference(`#/${reference.replace(/^.*[#/]/, '')}`)?.[0] ?? ''
 }

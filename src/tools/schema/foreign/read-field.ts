@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../../core/messages.ts'
 
 /**
- * Reads the value of a keyword. Returns the value itself if it is valid, another value if that must be meant, and undefined if it has no
- * meaning.
+ * Reads the value of a keyword. Returns the value itself if it is valid. If it must have meant another value, returns that value. Returns
+ * undefined if it has no meaning.
  */
 type Read = (value: unknown) => unknown
 
@@ -28,7 +28,7 @@ const count = above(0, (value) => {
 const flag: Read = (value) => (typeof value === 'string' && /^(true|false)$/i.test(value) ? /^t/i.test(value) : isFlag(value))
 const isFlag: Read = (value) => (typeof value === 'boolean' ? value : undefined)
 
-/** PHP and Lua write an object without fields as an empty list. */
+/** PHP and Lua write an empty object as an empty list. */
 const object: Read = (value) => (Array.isArray(value) && value.length === 0 ? {} : isJsonObject(value) ? value : undefined)
 const schema: Read = (value) => {
   const type = typeof value === 'string' ? readType(value) : undefined
@@ -37,7 +37,7 @@ const schema: Read = (value) => {
 const named: Read = (value) => {
   const read = object(value)
   if (!isJsonObject(read)) return undefined
-  // A field without a schema is still a field.
+  // A field whose schema is unusable is still a field.
   const fields = Object.entries(read).map(([name, one]) => [name, schema(one) ?? {}] as const)
   return fields.every(([name, one]) => read[name] === one) ? read : Object.fromEntries(fields)
 }
@@ -83,7 +83,7 @@ function readType(name: string): string | undefined {
   return types.includes(lower) ? lower : Object.hasOwn(otherTypes, lower) ? otherTypes[lower] : undefined
 }
 
-/** An unknown type (`any`, `file`) allows any value. */
+/** An unknown type (`any`, `file`) means that every value is allowed. */
 const type: Read = (value) => {
   if (typeof value === 'string') return readType(value)
   if (!Array.isArray(value) || value.length === 0) return undefined
@@ -93,12 +93,12 @@ const type: Read = (value) => {
   return all.length === value.length && all.every((name, at) => name === value[at]) ? value : all
 }
 
-/** Removes the delimiters of a pattern such as `/^a$/`, which would match nothing. */
+/** Removes the delimiters of a pattern such as `/^a$/`. With the delimiters, the pattern would match nothing. */
 const pattern: Read = (value) => {
   const [, inner] = typeof value === 'string' ? (/^\/(\^[\s\S]*\$)\/u?$/.exec(value) ?? []) : []
   return inner ?? text(value)
 }
-/** An id with a fragment is invalid since draft 2019-09; some schemas use the name of their dialect as their id. */
+/** An id with a fragment is invalid since draft 2019-09. Some schemas use the id of their dialect as their own id. */
 const id: Read = (value) =>
   typeof value === 'string' && /^[^#]+#?$/.test(value) && !value.includes('//json-schema.org/') ? value : undefined
 const anchor: Read = (value) => (typeof value === 'string' && /^[A-Za-z_][\w.-]*$/.test(value) ? value : undefined)
@@ -123,14 +123,18 @@ const byForm: readonly (readonly [Read, string])[] = [
   [values, 'enum'],
   [list, 'examples'],
   [type, 'type'],
-  // `id` is what draft-04 calls `$id`; references to it did not work. A schema that validates asynchronously can't be used here.
+  // `id` is the name of `$id` in draft-04, and references to such an id don't work. `$async` is removed, because a schema that validates
+  // asynchronously can't be used here.
   [nothing, 'id $async'],
 ]
 const readers: ReadonlyMap<string, Read> = new Map(
   byForm.flatMap(([read, keywords]) => keywords.split(' ').map((keyword) => [keyword, read])),
 )
 
-/** The value of a keyword as it was meant: unchanged if it is valid, undefined if it has no meaning. Ignores other keywords. */
+/**
+ * Returns the value of a keyword as it was meant: unchanged if it is valid, undefined if it has no meaning. Other keywords are not
+ * considered.
+ */
 export function readField(keyword: string, value: unknown): unknown {
   const read = readers.get(keyword)
   return read === undefined ? value : read(value)

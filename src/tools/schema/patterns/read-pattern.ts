@@ -1,7 +1,7 @@
 /**
- * Compiles a pattern of a schema as a JavaScript regular expression. Returns undefined if it can't be read. JSON Schema prescribes the flag
- * `u`, but many patterns need the flag `v`, escape characters that need no escape (`\-`), or use the syntax of Python and others (`(?i)`,
- * `\A`, `(?P<name>…)`).
+ * Compiles a pattern of a schema as a JavaScript regular expression. Returns undefined if the pattern can't be read. JSON Schema prescribes
+ * the flag `u`, but many patterns need the flag `v`, escape characters that need no escape (`\-`), or use the syntax of Python and other
+ * languages (`(?i)`, `\A`, `(?P<name>…)`).
  */
 export function readPattern(pattern: string): RegExp | undefined {
   return read(pattern) ?? read(inJavaScript(pattern))
@@ -26,7 +26,7 @@ function regExp(source: string, flags: string): RegExp | undefined {
   }
 }
 
-/** Rewrites `\-` and other unnecessary escapes in a form that the flag `u` accepts, inside and outside of character sets. */
+/** Converts `\-` and other unnecessary escapes to a form that the flag `u` accepts, inside and outside character sets. */
 function withNeededEscapes(source: string): string {
   return source.replace(/\\([\s\S])/g, (written, sign: string) => {
     if (/[a-zA-Z0-9^$\\.*+?()[\]{}|/]/.test(sign)) return written
@@ -36,15 +36,15 @@ function withNeededEscapes(source: string): string {
 }
 
 /**
- * Letters that have a meaning after a backslash. Without a flag, a backslash before any other letter means the letter; in other languages
- * it means something else.
+ * Letters that have a meaning after a backslash. Before any other letter, a backslash means the letter itself in JavaScript without a flag,
+ * but has another meaning in other languages.
  */
 const ofFlags = 'pPq'
 const meaningful = `${ofFlags}bBcdDfknrsStuvwWx`
-/** `[[:alpha:]]` and `a{,3}`, which mean something else in JavaScript. */
+/** Matches `[[:alpha:]]` and `a{,3}`, which have another meaning in JavaScript. */
 const ofOthers = /\[:\^?[a-z]+:\]|\{,\d+\}/
 
-/** Converts anchors and group names from the syntax of Python and others. */
+/** Converts anchors and group names from the syntax of Python and other languages to the syntax of JavaScript. */
 function inJavaScript(pattern: string): string {
   return pattern
     .replace(/^((?:\(\?[ims]+\))?)\\A/, '$1^')

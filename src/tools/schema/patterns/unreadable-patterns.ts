@@ -5,8 +5,8 @@ import { readPattern } from './read-pattern.ts'
 type JsonSchema = Record<string, unknown>
 
 /**
- * Removes patterns that can't be read. Returns the schema itself if there are none. Calls `note` with the position of each. With a pattern
- * of field names, also removes the keywords for all other fields (`additionalProperties`).
+ * Removes patterns that can't be read. Returns the schema itself if it has no such patterns. Calls `note` with the position of each removed
+ * pattern. If a pattern of field names is removed, also removes the keyword for all other fields (`additionalProperties`).
  */
 export function withoutUnreadablePatterns(schema: JsonSchema, note: (at: string) => void): JsonSchema {
   return mapSchemas(schema, (one, at) => {

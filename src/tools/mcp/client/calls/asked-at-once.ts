@@ -5,7 +5,7 @@ import type { McpServerOptions } from '../../server-config.ts'
 import { readRequest, type ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** The requests that a server makes at once, by their names. */
+/** The requests that a server makes at the same time, by their names. */
 interface AskedAtOnce {
   /** The answers of the run's model, by the names of the requests. */
   answers: Record<string, JsonObject>
@@ -20,8 +20,8 @@ interface Asking {
 }
 
 /**
- * Handles the requests that a server makes before it continues a call. Answers those for the model, and leaves those for people. Rejects
- * with `tool_failed` for a request that is not allowed.
+ * Handles the requests that a server makes before it continues a call. Answers requests for the model, and returns requests for people.
+ * Rejects with `tool_failed` for a request that is not allowed.
  */
 export async function askedAtOnce(
   name: string,

@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 import type { ToolContext } from '../../../tool.ts'
 
-/** What is stored of a call that outlasts one run of its tool's function, so that any process can continue it. */
+/** The data that is stored for a call that outlasts one run of its tool's function, so that any process can continue the call. */
 export interface Noted {
-  /** The model's answers, by the server's requests. */
+  /** The model's answers, by the server's requests that they answer. */
   sampled?: { [request: string]: JsonObject }
   /** The task that the call has become. */
   task?: NotedTask
@@ -12,7 +12,7 @@ export interface Noted {
 export interface NotedTask {
   /** The server's id of the task. */
   id: string
-  /** When it started, in milliseconds since 1970. */
+  /** When the task started, in milliseconds since 1970. */
   since: number
   /** Identifies the call in the server's progress reports. */
   progressToken?: string
@@ -25,7 +25,7 @@ export class CallNotes {
   readonly #save: ToolContext['save']
   readonly #noted: Noted
 
-  /** `asked`: the notes in the question. Those saved since then are more complete. */
+  /** `asked`: the notes in the question. Notes that were saved since then are more complete. */
   constructor({ saved, save }: Pick<ToolContext, 'saved' | 'save'>, asked: Json | undefined) {
     this.#save = save
     this.#noted = isJsonObject(saved) ? (saved as Noted) : isJsonObject(asked) ? (asked as Noted) : {}
@@ -40,7 +40,7 @@ export class CallNotes {
     return this.#save !== undefined
   }
 
-  /** Adds to the notes. Resolves when they are durable. */
+  /** Adds to the notes. Resolves when the notes are durable. */
   async add(more: Noted): Promise<void> {
     Object.assign(this.#noted, more)
     await this.#save?.(this.#noted as Json)

@@ -5,21 +5,21 @@ import { withoutPage } from '../../../../core/text/html-page.ts'
 import { asideOf } from '../set-aside.ts'
 import { withData } from './data-beside-text.ts'
 
-/** The result of a call to an MCP tool. The model sees only `content`; the application sees both fields. */
+/** The result of a call to an MCP tool. The model sees only `content`. The application sees both fields. */
 export interface McpToolResult {
-  /** The content. If its text does not include the structured data, that data is appended as JSON. */
+  /** The content. If its text does not include the structured data, the data is appended as JSON. */
   content: Content
-  /** The structured data of the result (`structuredContent`), if there is any. */
+  /** The structured data of the result (`structuredContent`). Absent if the result has none. */
   structured?: Json
 }
 
-/** The content of a result: the part that `setAside` has hidden or, in the result of a task, the field itself. */
+/** Returns the content of a result: the part that `setAside` has hidden or, in the result of a task, the field itself. */
 function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? list : undefined
 }
 
-/** Converts parts of a content. Undefined if one of them is invalid. */
+/** Converts parts of a content. Undefined if a part is invalid. */
 export function readParts(list: readonly unknown[]): ContentPart[] | undefined {
   const parts: ContentPart[] = []
   for (const given of list) {
@@ -30,12 +30,12 @@ export function readParts(list: readonly unknown[]): ContentPart[] | undefined {
   return parts
 }
 
-/** Converts the contents of resources. Undefined if one of them is invalid. */
+/** Converts the contents of resources. Undefined if one of the contents is invalid. */
 export function readContents(list: readonly unknown[]): ContentPart[] | undefined {
   return readParts(list.map((resource) => ({ type: 'resource', resource })))
 }
 
-/** The addresses that a result links to. */
+/** Returns the addresses to which a result links. */
 export function linksIn(result: JsonObject): string[] {
   return (listOf(result) ?? []).flatMap((part) =>
     isJsonObject(part) && part.type === 'resource_link' && isText(part.uri) ? [part.uri] : [],
@@ -65,9 +65,9 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** Reads the result of a call. Undefined if it is invalid. `failure` is empty if the server gives no reason. */
+/** Reads the result of a call. Undefined if the result is invalid. `failure` is empty if the server gives no reason. */
 export function readCallResult(result: JsonObject): McpToolResult | { failure: string } | undefined {
-  // Some servers send null instead of leaving out the data.
+  // Some servers send null instead of omitting the data.
   const structured = asideOf(result).data ?? (result.structuredContent as Json | undefined) ?? undefined
   const list = listOf(result) ?? (structured === undefined ? undefined : [])
   const given = list && readParts(list)
@@ -77,13 +77,13 @@ export function readCallResult(result: JsonObject): McpToolResult | { failure: s
   return { content: contentOf(parts), ...withoutUndefined({ structured }) }
 }
 
-/** Joins texts into one. */
+/** Joins all parts into one text if all of them are texts. */
 export function contentOf(parts: ContentPart[]): Content {
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   return texts.length === parts.length ? texts.join('\n') : parts
 }
 
-/** The text of a failed call. Parts that are not text are named. */
+/** Returns the text of a failed call. For a part that is not a text, it contains the part's type. */
 function failureText(parts: readonly ContentPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')
 }
@@ -93,7 +93,7 @@ function partOf(block: ContentBlock): ContentPart {
     case 'text':
       return { type: 'text', text: block.text }
     case 'image':
-      // A provider would refuse the whole request if an image is not one.
+      // Data with another media type is sent as a file, because a provider would refuse the whole request if an image were not an image.
       if (!block.mimeType.startsWith('image/')) return { type: 'file', data: block.data, mediaType: block.mimeType }
       return { type: 'image', data: block.data, mediaType: block.mimeType }
     case 'audio':
@@ -108,7 +108,7 @@ function partOf(block: ContentBlock): ContentPart {
   }
 }
 
-/** The content of a resource: a text below its address, or a picture or file. */
+/** Returns the content of a resource: a text preceded by its address, or a picture or file. */
 function contentsOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): ContentPart {
   if ('text' in resource) return { type: 'text', text: `${resource.uri}:\n${resource.text}` }
   const { blob: data, uri, mimeType: mediaType = 'application/octet-stream' } = resource

@@ -3,8 +3,8 @@ import { type ContentPart, isJsonObject, type Json } from '../../../../core/mess
 
 /**
  * Adds the structured data of a result (`structuredContent`) to the parts that a model sees, unless they already contain it as text.
- * Servers should include it as text (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content), but many
- * only include a summary, or nothing. Undefined if the data is nested too deeply to be written.
+ * Servers should include the data as text (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content), but
+ * many include only a summary, or nothing. Undefined if the data is nested too deeply to be written.
  */
 export function withData(parts: ContentPart[], data: Json): ContentPart[] | undefined {
   const told = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
@@ -20,7 +20,7 @@ export function withData(parts: ContentPart[], data: Json): ContentPart[] | unde
   }
 }
 
-/** Texts and pictures in the data that are longer than this, in characters, are not sent twice. */
+/** Maximum length, in characters, of texts and pictures in the data that may be sent twice. Longer ones are removed from the data. */
 const longestRepeat = 200
 
 function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unknown) => unknown {
@@ -29,8 +29,8 @@ function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unkn
 }
 
 /**
- * Returns the values that the text may represent. Many servers wrap a value that is not an object in an object with a single field, while
- * their text represents only the value.
+ * Returns the values that the text may represent. Many servers put a value that is not an object into an object with a single field. Their
+ * text represents only the value.
  */
 function formsOf(data: Json): Json[] {
   const [only, ...others] = isJsonObject(data) ? Object.values(data) : []
@@ -39,11 +39,11 @@ function formsOf(data: Json): Json[] {
 
 function isSaidBy(texts: readonly string[], data: Json): boolean {
   if (texts.some((text) => isSaid(text, data))) return true
-  // The Python SDK creates a text for each item of a list.
+  // The Python SDK creates one text for each item of a list.
   return Array.isArray(data) && data.length > 0 && data.length === texts.length && data.every((item, at) => isSaid(texts[at] ?? '', item))
 }
 
-/** Whether a text represents this value: literally, or as JSON with words around it. */
+/** Whether a text represents this value, either literally or as JSON with words around it. */
 function isSaid(text: string, value: Json): boolean {
   if (typeof value === 'string' && text === value) return true
   try {
@@ -54,7 +54,7 @@ function isSaid(text: string, value: Json): boolean {
   }
 }
 
-/** The part of a text that may be the JSON of an object or list like `value`. */
+/** Returns the part of a text that may be the JSON of `value`, if `value` is an object or a list. */
 function jsonPart(text: string, value: Json): string {
   if (typeof value !== 'object' || value === null) return text
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import type { HeldQuestion, OpenCall } from './open-call.ts'
 
-/** Maximum time that a server waits for an answer, in milliseconds. A connection stays open during this time. */
+/** Maximum time that a server waits for an answer, in milliseconds. Its connection stays open during this time. */
 const longestHoldMs = 60 * 60_000
-/** Maximum number of calls held open at once. */
+/** Maximum number of calls that are held open at once. */
 const mostHeld = 100
 
 interface HeldCall {
@@ -13,11 +13,11 @@ interface HeldCall {
   timer: NodeJS.Timeout
 }
 
-/** Calls that wait in this process for the answer to their server's question. */
+/** Calls that wait in this process for the answer to a question of their server. */
 export class HeldCalls {
   readonly #held = new Map<string, HeldCall>()
 
-  /** Holds a call open. Returns the id with which to answer it. */
+  /** Holds a call open. Returns the id with which the call can be answered. */
   hold(call: OpenCall, question: HeldQuestion): string {
     const id = randomUUID()
     const timer = setTimeout(() => this.answer(id, { action: 'cancel' }), longestHoldMs).unref()
@@ -27,7 +27,7 @@ export class HeldCalls {
     return id
   }
 
-  /** Answers a call and returns it; undefined if it is no longer held. */
+  /** Answers a call and returns it. Undefined if the call is no longer held. */
   answer(id: string, result: ElicitResult): OpenCall | undefined {
     const held = this.#take(id)
     held?.question.reply(result)

@@ -5,7 +5,7 @@ import type { CallNotes } from './call-notes.ts'
 import type { ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** The server's answer to a call: its result, or a question that it needs to have answered first. */
+/** The server's answer to a call: a result, or questions that must be answered first. */
 export type CallAnswer = JsonObject
 
 /** A question that a server asks while it holds a call open. */
@@ -17,10 +17,10 @@ export interface HeldQuestion {
 
 export type Progress = (update: { progress: number; total?: number; message?: string }) => void
 
-/** The tool function that waits for a call. */
+/** The run of the tool's function that waits for a call. */
 type WaitingFor = Pick<ToolContext, 'signal' | 'progress' | 'askModel'> & { notes: CallNotes }
 
-/** A question and its answer from before the call had to be repeated. */
+/** A question that was answered before the call had to be repeated, and its answer. */
 export interface AnsweredRequest {
   request: ServerRequest
   result: ElicitResult
@@ -28,28 +28,28 @@ export interface AnsweredRequest {
 
 interface OpenCallOptions {
   known?: AnsweredRequest | undefined
-  /** Asks the model, if the server may. */
+  /** Answers the server's requests to the model. Undefined if the server may not ask the model. */
   sampler?: Sampler | undefined
 }
 
 /**
- * A call in flight. It outlasts one run of its tool's function if the server asks a question: the function then returns the question, and
- * waits for the rest of the call when it runs again with the answer.
+ * A call in flight. If the server asks a question, the call outlasts one run of its tool's function. The function returns the question.
+ * When it runs again with the answer, it waits for the rest of the call.
  */
 export class OpenCall {
   readonly #answer: Promise<CallAnswer>
   readonly #over = new AbortController()
   #asked: PromiseWithResolvers<HeldQuestion> = Promise.withResolvers()
-  /** Settles when the previous question is answered. */
+  /** Settles when the previous question has been answered. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** The function that waits for the call. */
+  /** The run of the tool's function that waits for the call. */
   #waiting: WaitingFor | undefined
   readonly #sampler: Sampler | undefined
   readonly #known: AnsweredRequest | undefined
   /** Number of the server's unanswered questions. */
   #questions = 0
 
-  /** `send` makes the call. Aborting the signal ends it. */
+  /** `send` makes the call. Aborting the signal ends the call. */
   constructor(
     send: (call: OpenCall, signal: AbortSignal, onProgress: Progress) => Promise<CallAnswer>,
     { known, sampler }: OpenCallOptions = {},
@@ -57,11 +57,11 @@ export class OpenCall {
     this.#known = known
     this.#sampler = sampler
     this.#answer = send(this, this.#over.signal, (update) => this.#waiting?.progress({ ...update }))
-    // The call may fail while nothing waits for it.
+    // The call may fail while no function waits for it.
     this.#answer.catch(() => {})
   }
 
-  /** Waits for the answer or a question, whichever comes first. If the signal is aborted, the call ends and the server is told. */
+  /** Waits for the answer or a question, whichever comes first. If the signal is aborted, the call ends and the server is notified. */
   async next(waiting: WaitingFor): Promise<{ answer: CallAnswer } | { held: HeldQuestion }> {
     const { signal } = waiting
     this.#waiting = waiting
@@ -71,7 +71,7 @@ export class OpenCall {
     if (signal.aborted) abort()
     try {
       const next = await Promise.race([this.#answer.then((answer) => ({ answer })), this.#asked.promise.then((held) => ({ held }))])
-      // The usage of the server's requests to the model counts for this run of the function.
+      // Waits for the server's requests to the model, so that their usage counts for this run of the function.
       await this.#sampler?.idle
       return next
     } finally {
@@ -85,7 +85,7 @@ export class OpenCall {
     return this.#waiting !== undefined
   }
 
-  /** Whether a question of the server is unanswered. */
+  /** Whether a question of the server has not been answered. */
   get asks(): boolean {
     return this.#questions > 0
   }
@@ -95,7 +95,7 @@ export class OpenCall {
     return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
   }
 
-  /** Handles a question of the server. Resolves when it is answered. Several questions are asked one after another. */
+  /** Handles a question of the server. Resolves when the question is answered. Several questions are asked one after another. */
   async ask(request: ServerRequest, signal: AbortSignal): Promise<ElicitResult> {
     if (this.#known !== undefined && isSame(this.#known.request, request)) return this.#known.result
     const replied = Promise.withResolvers<ElicitResult>()
@@ -116,7 +116,7 @@ export class OpenCall {
     return replied.promise.finally(() => this.#questions--)
   }
 
-  /** Ends the call and tells the server. */
+  /** Ends the call and notifies the server. */
   cancel(reason: Error): void {
     this.#over.abort(reason)
   }

@@ -5,18 +5,18 @@ import { OpenCall } from './open-call.ts'
 import type { ServerRequest } from './questions.ts'
 import { relatedTaskOf } from './tasks.ts'
 
-/** A question from the server that does not name the call it belongs to. */
+/** A question from the server that does not name the call to which it belongs. */
 interface Ownerless {
-  /** The calls it may belong to: those that were open when it came and still are. */
+  /** The calls to which the question may belong: calls that were open when it arrived and are still open. */
   among: Set<OpenCall>
   askIn(call: OpenCall | undefined): void
 }
 
-/** Keeps the calls to one server that are in flight, and assigns each request from the server to one of these calls. */
+/** Keeps track of the calls to one server that are in flight. Assigns each request from the server to one of these calls. */
 export class OpenCalls {
   /** The open calls, with the ids of their runs. */
   readonly #runs = new Map<OpenCall, string>()
-  /** The calls that wait for a task's result. */
+  /** The calls that wait for a task's result, by the id of the task. */
   readonly #ofTasks = new Map<string, OpenCall>()
   readonly #ownerless = new Set<Ownerless>()
 
@@ -42,7 +42,7 @@ export class OpenCalls {
     }
   }
 
-  /** Handles a question. Cancels it if it may belong to another caller. */
+  /** Handles a question. Cancels the question if it may belong to another caller. */
   ask(request: ServerRequest, params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     const named = this.#named(params)
     if (named !== undefined) return named.call?.ask(request, signal) ?? Promise.resolve(cancelled)
@@ -57,13 +57,13 @@ export class OpenCalls {
     return asked.promise.finally(() => signal.removeEventListener('abort', cancel))
   }
 
-  /** Handles a request of a server to the model. Undefined if it belongs to no call, or if the call may not ask. */
+  /** Handles a server's request to the model. Undefined if the request belongs to no call, or if the call may not ask the model. */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     const { call } = this.#named(params) ?? { call: this.#areOfOneRun ? [...this.#runs.keys()].find((one) => one.isWaitedFor) : undefined }
     return call?.sample(params)
   }
 
-  /** Finds the call that a request names: by its task or, over HTTP, by the response it comes in. */
+  /** Finds the call that a request names. A request names its call by the task or, over HTTP, by the response in which it arrives. */
   #named(params: unknown): { call: OpenCall | undefined } | undefined {
     const task = relatedTaskOf(params)
     if (task !== undefined) return { call: this.#ofTasks.get(task) }
@@ -72,17 +72,16 @@ export class OpenCalls {
   }
 
   /**
-   * Whether all calls belong to one run. Otherwise the request may be meant for another caller; calls of one run have the same caller, who
-   * pays for each.
+   * Whether all calls belong to one run, and so to one caller, who pays for all of them. If not, a request may be meant for another caller.
    */
   get #areOfOneRun(): boolean {
     return new Set(this.#runs.values()).size === 1
   }
 
   /**
-   * Assigns questions to calls. A call with a question does not end before it is answered. So a question belongs to the one call that is
-   * left when the others have ended or ask something themselves. If all remaining calls ask something, the order does not matter, because
-   * the server matches the answers itself.
+   * Assigns questions to calls. A call with a question does not end before the question is answered. Therefore a question belongs to the
+   * only call that is left when all other calls have ended or have a question of their own. If all remaining calls have a question, the
+   * order does not matter, because the server matches the answers to the calls itself.
    */
   #findOwners(): void {
     const freeIn = ({ among }: Ownerless) => [...among].filter((call) => !call.asks)

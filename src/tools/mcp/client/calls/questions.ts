@@ -11,33 +11,36 @@ export type ServerRequest = { message: string; schema: JsonObject } | { message:
 /** How a call continues once its questions have been answered. */
 type CallState =
   /**
-   * The call is repeated with the answers, by the names of the server's questions, with earlier `answers`, and with the state that the
+   * The call is repeated. It then has the answers, by the names of the server's questions, the earlier `answers`, and the state that the
    * server gave.
    */
   | { form: 'again'; names: string[]; answers?: { [name: string]: JsonObject }; requestState?: string }
   /** The server holds the call open in this process. */
   | { form: 'held'; id: string }
-  /** The call has become a task, which receives the answers by the names of the server's questions. */
+  /** The call has become a task. The task receives the answers, by the names of the server's questions. */
   | { form: 'task'; names: string[] }
-  /** The call is repeated unchanged, because what was asked for happens elsewhere. */
+  /** The call is repeated unchanged, because what the server asked for happens elsewhere, for example on a web page. */
   | { form: 'repeat' }
 
-/** What a call has asked, as it returns with the answer (`ctx.asked`). `state` and `requests` are stored, and shown to nobody. */
+/**
+ * The questions that a call has asked, as they return with the answer (`ctx.asked`). `state` and `requests` are stored, but nobody sees
+ * them.
+ */
 export interface AskedByServer {
   /** The name under which the server was configured. */
   mcpServer: string
   requests: ServerRequest[]
   state: CallState
-  /** The notes of the call at that time. */
+  /** The notes of the call at the time of the question. */
   notes?: Json
 }
 
-/** Reads an elicitation in a server's request. Throws `tool_failed` if it is invalid. */
+/** Reads an elicitation in a server's request. Throws `tool_failed` if the elicitation is invalid. */
 export function readRequest(params: unknown): ServerRequest {
   const { message = '', mode = 'form', requestedSchema, url } = isJsonObject(params) ? params : {}
   if (typeof message !== 'string') throw unreadable()
   if (mode === 'url') {
-    // A person is going to open the address.
+    // Only web addresses are allowed, because a person is going to open the address.
     if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw unreadable()
     return { message, url }
   }
@@ -49,7 +52,7 @@ function unreadable(): ToolloopError {
   return new ToolloopError('tool_failed', 'The MCP server asked a question that can not be shown to anybody.')
 }
 
-/** The questions of a call for the user: one form, or a list of forms if the server asks several things at once. */
+/** Returns the questions of a call for the user: one form, or a list of forms if the server asks several questions at once. */
 export function questionOf(asked: AskedByServer, problem?: string): Question {
   const { mcpServer, requests, state, notes } = asked
   const shown = requests.map(shownRequest)
@@ -78,7 +81,7 @@ function schemaOf(request: ServerRequest): JsonObject {
   return { type: 'object', properties: { action: { enum: ['accept', 'decline', 'cancel'], default: 'accept' } } }
 }
 
-/** Reads what `questionOf` asked; undefined if `asked` is something else. */
+/** Reads a question that `questionOf` created. Undefined if `asked` is anything else. */
 export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   if (!isJsonObject(asked) || typeof asked.mcpServer !== 'string' || !isJsonObject(asked.state)) return undefined
   const { requests, notes, ...state } = asked.state
@@ -90,7 +93,7 @@ export function isTask({ saved, asked }: Pick<ToolContext, 'saved' | 'asked'>): 
   return isTaskNoted(saved) || isTaskNoted(readAsked(asked)?.notes)
 }
 
-/** The answers in the order of the requests, or what is wrong with them, worded for the user. */
+/** Returns the answers in the order of the requests, or the problems with the answers, worded for the user. */
 export async function readAnswers(
   requests: readonly ServerRequest[],
   answer: Json,
@@ -110,8 +113,8 @@ export async function readAnswers(
 }
 
 /**
- * Reads one answer. `{ action: 'decline' }` and `{ action: 'cancel' }` refuse, unless the form has a field named `action`. Missing fields
- * get the form's defaults. A single value is the value of a form's only field.
+ * Reads one answer. `{ action: 'decline' }` and `{ action: 'cancel' }` refuse to answer, unless the form has a field named `action`.
+ * Missing fields get the form's defaults. If the form has only one field, the answer may be the value of this field alone.
  */
 function resultOf(request: ServerRequest, answer: Json): ElicitResult {
   const fields = 'schema' in request && isJsonObject(request.schema.properties) ? request.schema.properties : {}

@@ -15,30 +15,30 @@ export interface SamplingLimits {
 
 const defaults: SamplingLimits = { maxTokens: 4_096, maxRequests: 10 }
 
-/** Maximum size of one request in characters, including pictures. */
+/** Maximum size of one request in characters, including its pictures. */
 const mostCharacters = 2_000_000
 
-/** The limits of a server; undefined if it may not ask the model. */
+/** Returns the limits of a server. Undefined if the server may not ask the model. */
 export function samplingLimits({ sampling = false }: McpServerOptions): SamplingLimits | undefined {
   if (sampling === false) return undefined
   return { ...defaults, ...(sampling === true ? {} : sampling) }
 }
 
 /**
- * Answers a server's requests to the model during one call. Requests that were answered before the call had to be repeated are not sent
- * again.
+ * Answers a server's requests to the model during one call. Requests that were answered before the call had to be repeated are not sent to
+ * the model again.
  */
 export class Sampler {
   readonly #server: string
   readonly #limits: SamplingLimits
   #notes: CallNotes
-  /** How often each request was made. */
+  /** The number of times that each request was made. */
   readonly #asked = new Map<string, number>()
-  /** How often the model was asked. Failed requests count, because they incur costs as well. */
+  /** The number of times that the model was asked. Failed requests count too, because they also incur costs. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `goesOn`: whether the call continues, in which case the server does not repeat requests that were answered. */
+  /** `goesOn`: whether the call continues. If so, the server does not repeat requests that were answered. */
   constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
     this.#server = server
     this.#limits = limits
@@ -50,7 +50,7 @@ export class Sampler {
     }
   }
 
-  /** Writes answers to these notes from now on. */
+  /** Stores answers in these notes from now on. */
   noteIn(notes: CallNotes): void {
     this.#notes = notes
   }
@@ -92,7 +92,7 @@ export class Sampler {
   }
 }
 
-/** Reads a request, with a limit on its tokens. Undefined if it is invalid. */
+/** Reads a request, and limits its tokens. Undefined if the request is invalid. */
 function readQuestion(params: unknown, most: number): ModelQuestion | undefined {
   if (!isJsonObject(params)) return undefined
   const { systemPrompt, maxTokens, temperature, stopSequences, messages: given } = params

@@ -6,43 +6,46 @@ import { anyObject, type ListedTool, noTimeoutMs } from '../listing/list-tools.t
 import { streamEnded } from './stream-ended.ts'
 
 /**
- * The extension with which a client tells a server of 2026-07-28 that calls may become tasks:
+ * The extension by which a client tells a server of 2026-07-28 that calls may become tasks:
  * https://modelcontextprotocol.io/seps/2663-tasks-extension
  */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
-/** The field in which a server of 2025-11-25 names the task that its own request belongs to. */
+/** The field in which a server of 2025-11-25 names the task to which the server's request belongs. */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** How often a task is polled, in milliseconds: the default if the server does not say, and the limits. */
+/** The interval between polls of a task, in milliseconds: the default if the server names no interval, and the limits. */
 const pollMs = { default: 2_000, min: 50, max: 60_000 }
 /** How long to wait for a server to confirm that a task is cancelled, in milliseconds. */
 const cancelMs = 5_000
 const defaultTimeoutMs = 60 * 60_000
 const longestMessage = 1_000
 
-/** What a server reports about a call that continues without a request. */
+/** The state of a call that continues without an open request, as the server reports it. */
 export interface Task {
   id: string
   status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
   message?: string
-  /** How long the server keeps the task, from its start, in milliseconds; undefined means forever. */
+  /** How long the server keeps the task after its start, in milliseconds. Undefined means forever. */
   ttlMs?: number
   pollMs: number
-  /** Only in the version of 2026-07-28: the server's questions, the result of the task, or why it failed. */
+  /**
+   * The server's questions. These fields exist only in the version of 2026-07-28: the questions, the result of the task, and the reason for
+   * its failure.
+   */
   inputRequests?: JsonObject
   result?: JsonObject
   problem?: string
 }
 
-/** How long a call that has become a task may take, in milliseconds; undefined if calls may not become tasks. */
+/** Returns how long a call that has become a task may take, in milliseconds. Undefined if calls may not become tasks. */
 export function taskTimeoutMs({ tasks = true }: McpServerOptions): number | undefined {
   if (tasks === false) return undefined
   return (tasks === true ? undefined : tasks.timeoutMs) ?? defaultTimeoutMs
 }
 
 /**
- * Whether to request a call as a task. Servers of 2026-07-28 decide that themselves. Older servers leave it to the client if a tool
- * supports both: a task is useful if its id outlives this process.
+ * Whether to request a call as a task. Servers of 2026-07-28 decide this themselves. With older servers, the client decides if a tool
+ * supports both. A task is useful if its id outlives this process.
  */
 export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe: boolean): boolean {
   if (client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.requests?.tools?.call === undefined) return false
@@ -51,7 +54,7 @@ export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe:
 
 const statuses: readonly unknown[] = ['working', 'input_required', 'completed', 'failed', 'cancelled'] satisfies Task['status'][]
 
-/** Reads a task. Undefined if it is invalid. */
+/** Reads a task. Undefined if the task is invalid. */
 export function readTask(given: JsonObject): Task | undefined {
   const { taskId: id, status, statusMessage, result, error, inputRequests } = given
   const { ttlMs = given.ttl, pollIntervalMs = given.pollInterval } = given
@@ -70,7 +73,7 @@ export function readTask(given: JsonObject): Task | undefined {
   }
 }
 
-/** Sends a request about a task. Rejects like the SDK. */
+/** Sends a request about a task. Rejects with the SDK's errors. */
 export function askOfTask(
   client: Client,
   method: 'get' | 'result' | 'update',
@@ -81,14 +84,14 @@ export function askOfTask(
   return withCallStream(streamEnded, owner, () => client.request(request, anyObject, { signal, timeout: noTimeoutMs }))
 }
 
-/** Tells the server that nobody waits for the task any more. The server may ignore it. */
+/** Tells the server that nobody waits for the task any longer. The server may ignore this. */
 export async function cancelTask(client: Client, taskId: string): Promise<void> {
   const mayCancel = client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.cancel !== undefined
   if (!mayCancel) return
   await client.request({ method: 'tasks/cancel', params: { taskId } }, anyObject, { timeout: cancelMs })
 }
 
-/** The task that a server's own request belongs to. */
+/** Returns the task to which a server's own request belongs. */
 export function relatedTaskOf(params: unknown): string | undefined {
   const meta = isJsonObject(params) && isJsonObject(params._meta) ? params._meta[relatedTask] : undefined
   return isJsonObject(meta) && typeof meta.taskId === 'string' ? meta.taskId : undefined

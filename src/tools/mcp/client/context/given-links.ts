@@ -1,6 +1,6 @@
 import type { ToolContext } from '../../../tool.ts'
 
-/** Maximum number of runs whose links are kept: those that called the server last. */
+/** Maximum number of runs whose links are kept. The runs that called the server most recently are kept. */
 const mostRuns = 200
 const mostOfRun = 1_000
 
@@ -14,8 +14,8 @@ interface OfRun {
 }
 
 /**
- * The addresses that a server's results have linked to, by run, because one caller's links must not serve another. The links are stored
- * with the run, so that other processes can continue the run.
+ * The addresses to which a server's results have linked. They are separate for each run, because one caller's links must not be valid for
+ * another caller. The links are stored with the run, so that other processes can continue the run.
  */
 export class GivenLinks {
   readonly #server: string
@@ -25,13 +25,13 @@ export class GivenLinks {
     this.#server = server
   }
 
-  /** Adds links. Resolves when they are stored. */
+  /** Adds links. Resolves when the links are stored. */
   async add(caller: Caller, uris: readonly string[]): Promise<void> {
     if (uris.length === 0) return
     const given = await this.#of(caller)
     for (const uri of uris) given.uris.add(uri)
     trim(given.uris, mostOfRun)
-    // Stored in order, so that the last write includes all links.
+    // The writes are done in order, so that the last write includes all links.
     const keep = () => caller.run?.keep(this.#nameFor(caller), JSON.stringify([...given.uris]))
     given.isKept = given.isKept.then(keep, keep)
     await given.isKept

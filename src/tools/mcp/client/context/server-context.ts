@@ -11,7 +11,7 @@ export interface McpResource {
   title?: string
   description?: string
   mimeType?: string
-  /** Size in bytes. */
+  /** The size in bytes. */
   size?: number
 }
 
@@ -28,24 +28,23 @@ export interface McpPrompt {
   arguments: { name: string; description?: string; required: boolean }[]
 }
 
-/** Maximum number of pages. A server with more does not list anything real. */
+/** Maximum number of pages. A server with more pages does not list real items. */
 const mostPages = 100
-/** Maximum number of items on all pages. */
+/** Maximum number of items on all pages together. */
 const mostItems = 5_000
-/** Maximum size of names, descriptions and addresses on all pages. */
+/** Maximum size of the names, descriptions and addresses on all pages, in characters. */
 const mostCharacters = 4_000_000
-/** Maximum length of an address. Items with a longer one are left out. */
+/** Maximum length of an address. Items with a longer address are left out. */
 const longestUri = 8_192
 const longestText = 1_000
-/** Maximum time to cache anything, in milliseconds, whatever the server says. */
+/** Maximum time to cache anything, in milliseconds, whatever time the server allows. */
 const longestTtlMs = 24 * 60 * 60_000
 
-/** Sends a request to the server; `signal` ends the wait. */
+/** Sends a request to the server. `signal` ends the wait for the answer. */
 type Ask = (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>
 
 /**
- * What a server offers besides tools: resources and prompts. Lists and texts are cached for as long as the server says (`ttlMs`), or until
- * it reports a change.
+ * The resources and prompts of a server. Lists and texts are cached as long as the server allows (`ttlMs`), or until it reports a change.
  */
 export class ServerContext {
   readonly #name: string
@@ -59,12 +58,12 @@ export class ServerContext {
     this.#tellsOfChanges = tellsOfChanges
   }
 
-  /** Forgets what may have changed. Default: everything. */
+  /** Removes entries that may have changed from the cache. Default: all entries. */
   changed(what?: 'resources' | 'prompts'): void {
     this.#kept.forget(what === undefined ? '' : `${what}/`)
   }
 
-  /** Forgets a resource that has changed. */
+  /** Removes a resource that has changed from the cache. */
   updated(uri: string): void {
     this.#kept.forget(`resources/read ${uri}`)
   }
@@ -81,7 +80,7 @@ export class ServerContext {
     return this.#list('prompts', signal)
   }
 
-  /** The content of a resource. Rejects with `tool_failed`. */
+  /** Reads the content of a resource. Rejects with `tool_failed`. */
   async read(uri: string, signal: AbortSignal): Promise<ContentPart[]> {
     const key = `resources/read ${uri}`
     const kept = this.#kept.get<ContentPart[]>(key)
@@ -94,7 +93,7 @@ export class ServerContext {
     return parts
   }
 
-  /** A prompt with its arguments filled in, as messages of a conversation. Rejects with `tool_failed`. */
+  /** Returns a prompt with its arguments filled in, as messages of a conversation. Rejects with `tool_failed`. */
   async prompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ChatMessage[]> {
     const result = await this.#ask('prompts/get', { name, arguments: args }, signal)
     const messages = asideOf(result).messages?.map(messageOf)
@@ -206,7 +205,7 @@ function sizeOf(parts: readonly ContentPart[]): number {
   return parts.reduce((size, part) => size + (part.type === 'text' ? part.text.length : 'data' in part ? part.data.length : 0), 0)
 }
 
-/** How long a result may be cached, in milliseconds; undefined if the server does not say. */
+/** Returns how long a result may be cached, in milliseconds. Undefined if the server does not say. */
 function ttlOf({ ttlMs }: JsonObject): number | undefined {
   return typeof ttlMs === 'number' && ttlMs >= 0 ? Math.min(ttlMs, longestTtlMs) : undefined
 }

@@ -1,4 +1,4 @@
-/** Maximum number of entries per server, and their maximum size in characters. */
+/** Maximum number of entries for each server, and their maximum size in characters. */
 const mostEntries = 200
 const mostCharacters = 8_000_000
 
@@ -15,7 +15,7 @@ export class TtlCache {
     return undefined
   }
 
-  /** Stores a value for `ttlMs` milliseconds. `size` is in characters. */
+  /** Stores a value for `ttlMs` milliseconds. `size`: the size of the value in characters. */
   set(key: string, value: unknown, size: number, ttlMs: number): void {
     this.#remove(key)
     if (ttlMs <= 0 || size > mostCharacters) return

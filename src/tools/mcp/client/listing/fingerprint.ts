@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../../core/messages.ts'
 
-/** A tool as described by its server. */
+/** A tool as its server describes it. */
 export interface DescribedTool {
-  /** The server's own name of the tool. */
+  /** The tool's name on the server. */
   name: string
   description: string
   inputSchema: JsonObject
@@ -11,8 +11,8 @@ export interface DescribedTool {
 }
 
 /**
- * A short text that changes with the description of a tool: its name, description, schema and annotations. The order of keys does not
- * matter.
+ * Returns a short text that changes if the server changes the name, description, schema or annotations of a tool. The order of keys does
+ * not matter.
  */
 export function fingerprintOf({ name, description, inputSchema, annotations }: DescribedTool): string {
   const text = JSON.stringify(sorted({ name, description, inputSchema, annotations }))
@@ -22,7 +22,7 @@ export function fingerprintOf({ name, description, inputSchema, annotations }: D
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(sorted)
-  // Pairs, because an object would sort numeric keys first and handle `__proto__` differently.
+  // Uses a list of pairs, because an object would put numeric keys first and handle `__proto__` differently.
   return {
     pairs: Object.entries(value)
       .toSorted(byKey)

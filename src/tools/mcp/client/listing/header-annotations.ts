@@ -5,13 +5,13 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const headerTypes: readonly unknown[] = ['string', 'integer', 'boolean']
 
 /**
- * Describes a fault in the `x-mcp-header` annotations, which make a client send arguments as headers. Returns undefined if there is none. A
- * client must not offer such a tool
+ * Describes a fault in the `x-mcp-header` annotations, which make a client send arguments as headers. Returns undefined if there is no
+ * fault. A client must not offer a tool with such a fault
  * (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-headers-from-tool-parameters).
  */
 export function headerProblem(inputSchema: JsonObject): string | undefined {
   const names = new Set<string>()
-  // A list instead of recursion, because a schema may be very deep.
+  // Uses a list instead of recursion, because a schema may be nested very deeply.
   const left: { schema: Json; at: string; isReachable: boolean }[] = [{ schema: inputSchema, at: '', isReachable: true }]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { schema, at, isReachable } = next

@@ -7,24 +7,24 @@ import { asideOf } from '../set-aside.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 import { headerProblem } from './header-annotations.ts'
 
-/** A tool as described by its server, after validation. */
+/** A tool as its server describes it, after validation. */
 export interface ListedTool extends DescribedTool {
   fingerprint: string
-  /** Whether its calls can or must be tasks (2025-11-25). */
+  /** Whether the tool's calls can or must be tasks (2025-11-25). */
   taskSupport?: 'optional' | 'required'
 }
 
-/** Called for a tool that can't be used as it is listed. `message` is for the log. */
+/** Called for a tool that can't be used in the form in which it is listed. `message` is for the log. */
 export type OnToolProblem = (tool: string, problem: string, message: string) => void
 
-/** Maximum number of pages. A server with more does not list real tools. */
+/** Maximum number of pages. A server with more pages does not list real tools. */
 const mostPages = 100
-/** Maximum number of tools on all pages, because each unusable one is logged. */
+/** Maximum number of tools on all pages. It is limited because each unusable tool is logged. */
 const mostTools = 2_000
-/** Maximum size of one description and schema as JSON, because they are sent to the model with every request. */
+/** Maximum size of a tool's description and schema, as JSON in characters. They are sent to the model with every request. */
 const mostCharacters = 256 * 1024
 
-// Replaces the SDK's schema for the list, with which one invalid tool would make the whole list invalid.
+// Replaces the SDK's schema for the list. With the SDK's schema, one invalid tool would make the whole list invalid.
 export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   '~standard': {
     version: 1,
@@ -33,7 +33,9 @@ export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   },
 }
 
-/** Lists the usable tools of a server in its order, and leaves out the others. Rejects if the server does not answer with lists. */
+/**
+ * Lists the usable tools of a server in the server's order. Leaves out unusable tools. Rejects if the server does not answer with lists.
+ */
 export async function listTools(client: Client, signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const hasHeaders = client.getProtocolEra() === 'modern'
@@ -67,13 +69,13 @@ export async function listTools(client: Client, signal: AbortSignal, onProblem: 
   throw new Error(`its list of tools has more than ${mostPages} pages`)
 }
 
-/** Disables the SDK's own time limits, in favor of those for calls and starts. */
+/** Disables the SDK's own time limits, because calls and starts have their own limits. */
 export const noTimeoutMs: number = 2 ** 31 - 1
 
 async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readonly string[] }> {
   if (!isJsonObject(given)) throw new Error('it is not an object')
   const { name, title, description = title ?? '', annotations } = given
-  // PHP and Lua write an object without fields as an empty list.
+  // PHP and Lua write an empty object as an empty list.
   const inputSchema = Array.isArray(given.inputSchema) && given.inputSchema.length === 0 ? {} : given.inputSchema
   if (typeof name !== 'string' || name === '') throw new Error('it has no name')
   if (typeof description !== 'string') throw new Error('its description is not a string')
@@ -81,13 +83,13 @@ async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readon
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
-  // Yields, because a server may list more tools than can be compiled in its time.
+  // Yields to the event loop, because compiling all tools of a server may take long.
   const { schema, notes } = await openForeign(inputSchema, name)
   if (schema.type !== undefined && schema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
   const taskSupport = isJsonObject(given.execution) ? given.execution.taskSupport : undefined
   const isTask = taskSupport === 'optional' || taskSupport === 'required'
-  // The fingerprint covers what the server sent, however it is read.
+  // The fingerprint covers the tool as the server sent it, not the repaired schema.
   const listed = { ...tool, inputSchema: schema as JsonObject, fingerprint: fingerprintOf(tool) }
   return { tool: { ...listed, ...(isTask ? { taskSupport } : {}) }, notes }
 }

@@ -9,11 +9,11 @@ interface FailedCall {
   error: unknown
   connection: Connection
   words: ServerWords
-  /** What to expect of the server next. */
+  /** A sentence that says what to expect of the server next. */
   outlook: string
 }
 
-/** What a model sees of a failed call. `lost`: why the connection can't be used any more. */
+/** Returns the error that a model sees for a failed call. `lost`: why the connection can't be used any longer. */
 export function callFailure({ sdk, error, connection, words, outlook }: FailedCall): { failure: ToolloopError; lost?: string } {
   const { InsufficientScopeError, ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = sdk
   const unknown = 'Whether the call took effect is not known.'
@@ -30,7 +30,7 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
     const { status = 'unknown' } = error
     const again = status === 404 || Number(status) >= 500 ? ` ${outlook}` : ''
     const failure = words.failed(`answered with HTTP status ${status}${words.pageOf(error)}.${again}`, error)
-    // If there is a session, it has been checked.
+    // If there is a session, it has already been checked.
     return status === 404 && !connection.hasSession ? { failure, lost: 'it was not found' } : { failure }
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {

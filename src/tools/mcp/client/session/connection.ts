@@ -25,50 +25,55 @@ import { UnaskedMessages } from './unasked.ts'
 /**
  * Handles messages that a server sends on its own initiative.
  *
- * Contract: none of these may throw, except that `onQuestion` and `onSampling` may reject.
+ * Contract: the methods must not throw, but `onQuestion` and `onSampling` may reject.
  */
 export interface ServerEvents {
-  /** The connection can't be used any more. Called once, and not if the connection was closed from here. */
+  /** Called when the connection can't be used any longer. Called only once, and not if the application closed the connection. */
   onLost(problem: string): void
   onToolsChanged(): void
-  /** Called when the server's resources or prompts have changed. Undefined if all of them may have. */
+  /** Called when the server's resources or prompts have changed. If `what` is undefined, both may have changed. */
   onContextChanged(what?: 'resources' | 'prompts'): void
   onResourceUpdated(uri: string): void
-  /** A progress report of a call, by its token. */
+  /** Called for a progress report of a call, with the call's token. */
   onProgress(token: unknown, update: Parameters<Progress>[0]): void
-  /** Answers a question to people. Rejects if it can't be shown. */
+  /** Answers a question to people. Rejects if the question can't be shown. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
-  /** Answers a request to the model. Rejects if it is not allowed. */
+  /** Answers a request to the model. Rejects if the request is not allowed. */
   onSampling(params: unknown): Promise<CreateMessageResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
-  /** An error that the connection survives. */
+  /** Called for an error that the connection survives. */
   onError(error: Error): void
 }
 
-/** A server after the handshake. */
+/** A connection to a server after the handshake. */
 export interface Connection {
   readonly client: Client
   readonly isHttp: boolean
   /** Whether the server has opened a session, which it may forget. */
   readonly hasSession: boolean
-  /** Why the server ended by itself; undefined if it hasn't. */
+  /** The reason why the server ended by itself. Undefined if it has not ended. */
   readonly problem: string | undefined
   listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
   /** Sends a request over the connection. */
   during<T>(request: () => Promise<T>): Promise<T>
-  /** Closes the connection once its requests have ended, because some may still be answered in a session that is over. */
+  /**
+   * Closes the connection once its requests have ended, because the server may still answer some of them although the session has ended.
+   */
   retire(): Promise<void>
-  /** Resolves when nothing is left of the connection: no process, socket or timer. */
+  /** Closes the connection. Resolves when no process, socket or timer of the connection is left. */
   close(): Promise<void>
 }
 
-/** Limits for one message: reading a larger one would take longer than others should wait. */
+/** Limits for one message. Reading a larger message would take longer than other work should wait. */
 const messageBounds = { maxBytes: 5_500_000, maxValues: 50_000 }
 /** How long an HTTP server has to end the session, in milliseconds. */
 const farewellMs = 1_000
 
-/** Opens a connection. Rejects with the signal's reason if that is aborted. When it rejects, everything it started has ended. */
+/**
+ * Opens a connection. Rejects with the signal's reason if the signal is aborted. When this function rejects, all processes and connections
+ * that it started have ended.
+ */
 export async function openConnection(
   sdk: McpClientSdk,
   server: McpServer,
@@ -91,7 +96,7 @@ export async function openConnection(
 /**
  * The protocol mode to try first, and the mode to try if the server refuses the first. A server at a URL is asked which protocol it
  * supports. Nearly all programs expect the older handshake, and some exit if they receive any other request before it. A program that
- * refuses the handshake may only support the newer protocol, which has none.
+ * refuses the handshake may support only the newer protocol, which has no handshake.
  */
 function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
   if (server.protocolVersion === '2025-11-25') return ['legacy']
@@ -116,7 +121,7 @@ async function open(
   }
   const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose, signIn)
   const unasked = new UnaskedMessages()
-  // The client keeps this handler and calls it first.
+  // The client keeps this handler and calls it before its own.
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
@@ -150,13 +155,13 @@ async function open(
   )
   if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
   if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
-  // Also handles these notifications from servers that did not announce them.
+  // Handles these notifications even from servers that did not announce them.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))
   client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
-  // Replaces the SDK's handler, which forgets a call as soon as it has been answered, while a task continues.
+  // Replaces the SDK's handler. The SDK forgets a call as soon as it has been answered, but a task continues and reports progress.
   client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress, total, message } }) => {
     events.onProgress(progressToken, { progress, ...withoutUndefined({ total, message }) })
   })
@@ -218,17 +223,17 @@ async function open(
   }
 }
 
-/** How often in a row a broken stream of changes is reopened before the connection counts as lost. */
+/** Maximum number of times in a row that a broken stream of changes is reopened. After that, the connection counts as lost. */
 const mostReopenings = 4
 const firstPauseMs = 250
 
-/** Follows the stream of list changes in the newer protocol, and reopens it if it ends. Rejects if that fails. */
+/** Follows the stream of list changes in the newer protocol, and reopens the stream if it ends. Rejects if reopening fails. */
 async function followChanges(client: Client, signal: AbortSignal, events: ServerEvents): Promise<void> {
   let stream = client.autoOpenedSubscription
   while (stream !== undefined) {
     if ((await stream.closed) === 'local' || signal.aborted) return
     stream = await listenAgain(client, signal)
-    // Changes in between were not reported.
+    // Changes between the two streams were not reported, so everything may have changed.
     events.onToolsChanged()
     events.onContextChanged()
   }
@@ -245,7 +250,7 @@ async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubs
   }
 }
 
-/** The changes to subscribe to: of the lists that the server has and says may change. */
+/** Returns the changes to subscribe to. These are changes of lists that the server has and that, according to the server, may change. */
 function filterOf(client: Client): Parameters<Client['listen']>[0] {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   return {
@@ -258,9 +263,9 @@ function filterOf(client: Client): Parameters<Client['listen']>[0] {
 interface OpenTransport {
   transport: Transport
   problem(): string | undefined
-  /** Says goodbye to a server. Never rejects. */
+  /** Tells a server that the client leaves. Never rejects. */
   farewell(): Promise<void>
-  /** Ends a server that can't be used any more, immediately. */
+  /** Immediately ends a server that can't be used any longer. */
   end(problem: string): void
 }
 
@@ -285,7 +290,8 @@ function makeTransport(
   const env = { ...sdk.getDefaultEnvironment(), ...server.env }
   const farewell = () => Promise.resolve()
   if (process.platform === 'win32') {
-    // Windows has no process groups, and programs such as `npx` are scripts there, which the SDK can start.
+    // Uses the SDK's transport on Windows. Windows has no process groups, and programs such as `npx` are scripts there, which the SDK can
+    // start.
     const transport = new sdk.StdioClientTransport({
       command,
       args: [...args],
@@ -324,7 +330,10 @@ async function terminate(transport: { terminateSession(): Promise<void> }, event
   }
 }
 
-/** Whether the server answered but refused this greeting: it does not know the method, or none of the protocol versions that have it. */
+/**
+ * Whether the server has answered, but refused the handshake: it does not know the method, or supports none of the protocol versions that
+ * use it.
+ */
 function isRefusal(sdk: McpClientSdk, error: unknown): boolean {
   if (error instanceof sdk.SdkHttpError)
     return error.status !== undefined && error.status !== 401 && error.status !== 403 && error.status < 500

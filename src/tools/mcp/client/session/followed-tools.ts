@@ -3,11 +3,11 @@ import { within } from '../../within.ts'
 import type { ListedTool, OnToolProblem } from '../listing/list-tools.ts'
 import type { Connection } from './connection.ts'
 
-/** Minimum time between two lists of a server whose tools keep changing, in milliseconds. */
+/** Minimum time between two requests for the list of tools if the tools keep changing, in milliseconds. */
 const refreshPauseMs = 250
 
 interface FollowedToolsOptions {
-  /** Time limit of one list, in milliseconds. */
+  /** Time limit of one request for the list, in milliseconds. */
   timeoutMs: number
   /** Aborted when the server is closed. */
   signal: AbortSignal
@@ -18,15 +18,15 @@ interface FollowedToolsOptions {
   onFailure(error: unknown): void
 }
 
-/** The tools that a server listed last. They are listed again when it reports a change. */
+/** The tools of a server, as it listed them last. When the server reports a change, they are listed again. */
 export class FollowedTools {
   readonly #options: FollowedToolsOptions
   #connection: Connection | undefined
   #tools: readonly ListedTool[] = []
   #isListing = false
-  /** Resolves when the changes reported since the last list are listed. */
+  /** Resolves when the changes that were reported since the last list was requested have been listed. */
   #announced: PromiseWithResolvers<void> | undefined
-  /** The same for changes that are being listed. */
+  /** Resolves when the changes that are being listed now have been listed. */
   #awaited: PromiseWithResolvers<void> | undefined
 
   constructor(options: FollowedToolsOptions) {
@@ -37,7 +37,7 @@ export class FollowedTools {
     return this.#tools
   }
 
-  /** Whether a tool exists and is unchanged. */
+  /** Whether a tool still exists and is unchanged. */
   has({ name, fingerprint }: ListedTool): boolean {
     return this.#tools.some((tool) => tool.name === name && tool.fingerprint === fingerprint)
   }
@@ -54,7 +54,7 @@ export class FollowedTools {
     if (this.#announced !== undefined) this.changed()
   }
 
-  /** Stops following a connection. The tools stay. */
+  /** Stops following a connection. The set keeps the tools. */
   leave(): void {
     this.#connection = undefined
     this.#awaited?.resolve()
@@ -62,11 +62,11 @@ export class FollowedTools {
     this.#announced = undefined
   }
 
-  /** Resolves when all changes announced so far are listed, or can't be. Undefined if there are none. */
+  /** Resolves when all changes announced so far have been listed, or can't be listed. Undefined if no change was announced. */
   settled(): Promise<void> | undefined {
     const connection = this.#connection
     if (connection?.isHttp !== true) return this.#settled()
-    // An announcement may arrive over another connection than the result of the call that caused it.
+    // The announcement of a change and the result of the call that caused it may arrive over different connections.
     return afterPendingIO()
       .then(() => afterPendingIO())
       .then(() => this.#settled())
@@ -76,7 +76,7 @@ export class FollowedTools {
     return (this.#announced ?? this.#awaited)?.promise
   }
 
-  /** Notes a change. Lists the tools again, and once more if they change meanwhile, however often. */
+  /** Handles a reported change: lists the tools again. If they change during that, lists them once more, however often they change. */
   changed(): void {
     if (this.#options.signal.aborted) return
     this.#announced ??= Promise.withResolvers()
@@ -93,11 +93,11 @@ export class FollowedTools {
       await this.#listOnce(connection)
       this.#awaited.resolve()
       this.#awaited = undefined
-      // Limits how busy a server can keep us that reports a change after each list.
+      // Pauses, to limit how often a server that reports a change after each list can keep this process busy.
       if (this.#announced !== undefined) await pause(refreshPauseMs, undefined, { signal, ref: false }).catch(() => {})
     }
     this.#isListing = false
-    // Another connection has replaced this one.
+    // Another connection has replaced this connection.
     if (this.#announced !== undefined && this.#connection !== connection) this.changed()
   }
 

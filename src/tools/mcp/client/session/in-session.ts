@@ -2,10 +2,10 @@ import type { CallTrace } from '../../../tool.ts'
 import type { McpClientSdk } from '../../sdk/load-sdk.ts'
 import type { Connection } from './connection.ts'
 
-/** Sends a request. `isAgain`: in a new session, because the server has forgotten the previous one. */
+/** Sends a request. `isAgain`: the request is repeated in a new session, because the server has forgotten the previous session. */
 export type Send<T> = (connection: Connection, isAgain: boolean) => Promise<T>
 
-/** What to ask a server, in one or more requests. */
+/** A request to a server, which may need several attempts. */
 export interface Asking {
   readonly method: string
   readonly signal: AbortSignal
@@ -14,18 +14,21 @@ export interface Asking {
   readonly mayRunTwice: boolean
 }
 
-/** Adds the connections over which to send it. */
+/** The request, and the connections over which it may be sent. */
 export interface Sending extends Asking {
   readonly sdk: McpClientSdk
-  /** The connection of the last request. */
+  /** The connection over which the request was last sent. */
   connection: Connection
   /** Resolves with the current connection. Waits if a new session is being opened. */
   current(): Promise<Connection>
-  /** Opens a new session to replace one that the server has forgotten, once for all callers. Resolves with undefined if that fails. */
+  /**
+   * Opens a new session to replace a session that the server has forgotten. Several callers share one new session. Resolves with undefined
+   * if no session can be opened.
+   */
   renew(forgotten: Connection): Promise<Connection | undefined>
 }
 
-/** The server refused a request because it no longer knows the session. */
+/** The error for a request that a server refused because it no longer knows the session. */
 export class ForgottenSessionError extends Error {
   readonly status: number | undefined
   readonly hasRun: 'no' | 'unknown'
@@ -38,8 +41,8 @@ export class ForgottenSessionError extends Error {
 }
 
 /**
- * Sends a request. If the server refuses it because it no longer knows the session, the request has not run, and is sent again in a new
- * session. Rejects like the SDK, or with a `ForgottenSessionError`.
+ * Sends a request. If the server refuses the request because it no longer knows the session, the request has not run, and is sent again in
+ * a new session. Rejects with the SDK's errors, or with a `ForgottenSessionError`.
  */
 export async function inSession<T>(sending: Sending, send: Send<T>): Promise<T> {
   const connection = await sending.current()
@@ -64,13 +67,14 @@ function sendOver<T>(sending: Sending, connection: Connection, send: Send<T>): P
   })
 }
 
-/** How long a server has to answer the ping, in milliseconds. */
+/** Time limit for the server's answer to the ping, in milliseconds. */
 const pingMs = 5_000
 
 /**
- * Checks whether the server refused a request because it no longer knows the session. Undefined if it does know it, or if that is unclear.
- * The specification prescribes status 404 (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management),
- * but many servers answer 400. Both may also come from the tool itself, which has then run. Therefore the session is checked with a ping.
+ * Checks whether the server refused a request because it no longer knows the session. Undefined if the server knows the session, or if this
+ * is unclear. The specification prescribes status 404
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management), but many servers answer 400. Both
+ * statuses may also come from the tool itself, in which case the tool has run. Therefore the session is checked with a ping.
  */
 async function forgottenSession({ sdk, connection, signal }: Sending, error: unknown): Promise<ForgottenSessionError | undefined> {
   if (signal.aborted) return undefined
@@ -87,14 +91,14 @@ async function forgottenSession({ sdk, connection, signal }: Sending, error: unk
   }
 }
 
-/** What in a refusal refers to the session; undefined if the refusal is about something else. */
+/** Returns how a refusal refers to the session. Undefined if the refusal is about something else. */
 function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unknown' | undefined {
   if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
   const { status, data } = error
   if (status === 404) return 'status'
   const text = typeof data.text === 'string' ? data.text.slice(0, 1_000) : ''
   if (status >= 400 && status < 500 && sessionWords.test(text)) return 'words'
-  // A service behind the server may have sessions too, for example a database.
+  // The text may be about the session of a service behind the server, for example of a database.
   return status === 400 || sessionWords.test(text) ? 'unknown' : undefined
 }
 

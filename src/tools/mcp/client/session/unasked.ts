@@ -1,18 +1,19 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
 /**
- * Limits for a server's own messages. It may send requests occasionally and progress reports often: `burst` at once, and then `perSecond`.
+ * Limits for a server's own messages. A server may send requests occasionally and progress reports often: `burst` messages at once, and
+ * then `perSecond`.
  */
 const requests = { burst: 100, perSecond: 20 }
 const notifications = { burst: 5_000, perSecond: 500 }
-/** Limits for data that is not a message. */
+/** Limits for data that is not a valid message. */
 const faults = { burst: 1_000, perSecond: 100 }
-/** Maximum number of answers without a request, which are never useful. */
+/** Maximum number of answers to which no request belongs. Such answers are never useful. */
 const maxAnswers = 100
-/** Maximum number of requests remembered as unanswered. Some never are answered, for example cancelled ones. */
+/** Maximum number of requests that are remembered as unanswered. Some requests are never answered, for example cancelled ones. */
 const maxOpen = 10_000
 
-/** Detects a server that keeps its client busy with requests, notifications and answers that were not asked for. */
+/** Detects a server that keeps its client busy with requests, notifications and answers for which the client did not ask. */
 export class UnaskedMessages {
   readonly #asked = new Set<string | number>()
   readonly #requests = new Rate(requests)
@@ -20,7 +21,7 @@ export class UnaskedMessages {
   readonly #faults = new Rate(faults)
   #answers = 0
 
-  /** Notes what the client sends. */
+  /** Records a message that the client sends. */
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void {
     for (const one of [message].flat()) if ('method' in one && 'id' in one && one.id !== undefined) this.#asked.add(one.id)
     for (const oldest of this.#asked) {
@@ -29,7 +30,7 @@ export class UnaskedMessages {
     }
   }
 
-  /** Notes what the server sends. Returns a description of the problem once there is too much. */
+  /** Records a message that the server sends. Returns a description of the problem if the server has sent too many messages. */
   received(message: JSONRPCMessage): string | undefined {
     const isAnswer = !('method' in message)
     const id = 'id' in message ? message.id : undefined
@@ -42,13 +43,13 @@ export class UnaskedMessages {
     return this.#requests.isExceeded() ? `it sent more than ${requests.burst} requests at once` : undefined
   }
 
-  /** Notes data that can't be understood. Returns a description of the problem once there is too much. */
+  /** Records data that can't be parsed. Returns a description of the problem if the server has sent too much of it. */
   failed(): string | undefined {
     return this.#faults.isExceeded() ? `it sent more than ${faults.burst} invalid messages at once` : undefined
   }
 }
 
-/** Counts events, and allows `burst` at once and then `perSecond`. */
+/** Counts events, and allows `burst` events at once and then `perSecond`. */
 class Rate {
   readonly #bound: { burst: number; perSecond: number }
   #count = 0
@@ -58,7 +59,7 @@ class Rate {
     this.#bound = bound
   }
 
-  /** Counts one more. */
+  /** Counts one more event. Returns whether the limit is exceeded. */
   isExceeded(): boolean {
     const { burst, perSecond } = this.#bound
     const now = performance.now()
