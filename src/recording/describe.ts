@@ -11,7 +11,7 @@ import { jsonSchemaOf } from '../tools/schema/standard-schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedModelRequest, RecordedTool } from './format.ts'
 
-/** Describes the input of a run. `json`: its input, as a journal would record it. */
+/** Describes the input of a run. `json` is the input in the form in which a journal would record it. */
 export function describeInput({ agent, settings, resumed }: RecordedScope, json: unknown): RecordedInput {
   const { instructions, messages = [], given = 0, settings: stored = {}, refused } = json as Stored
   const output = schemaOf(settings)
@@ -40,7 +40,7 @@ export function describeModel({ provider, model, capabilities }: ChatModel): Rec
   return { provider, model, capabilities: copyAsJson(capabilities) }
 }
 
-/** Omits the tool that `largeResults` adds, because a replay adds it again. */
+/** Describes tools. The tool that `largeResults` adds is left out, because a replay adds it again. */
 export function describeTools(tools: ToolSet): RecordedTool[] {
   return tools.list().flatMap((tool) => (tool === readResult ? [] : describeTool(tool)))
 }
@@ -63,7 +63,7 @@ function describeTool(tool: AnyTool): RecordedTool {
   }
 }
 
-/** Copies a request as data. Immutable messages are shared. */
+/** Copies the data of a request. Immutable messages are shared. */
 export function describeRequest({
   messages,
   tools,
@@ -90,7 +90,7 @@ export function describeRequest({
   }
 }
 
-/** Copies a response as received, without its timings. */
+/** Copies a response as it was received, without its timings. */
 export function describeResponse(response: unknown): ModelResponse {
   if (!isJsonObject(response)) return toJson(response) as never
   const { text, reasoning, toolCalls, finishReason, rawFinishReason, usage, providerData, provider, model, responseId, warnings, retries } =
@@ -112,7 +112,7 @@ export function describeResponse(response: unknown): ModelResponse {
   return copyAsJson(known) as ModelResponse
 }
 
-/** Returns the calls of a response. A model may have sent anything. */
+/** Returns the calls of a response. The type of the response is checked, because a model may have sent anything. */
 export function callsIn(response: ModelResponse | undefined): ModelResponse['toolCalls'] {
   return Array.isArray(response?.toolCalls) ? response.toolCalls : []
 }
@@ -126,7 +126,7 @@ export function describeError(thrown: unknown): RecordedError {
   return copyAsJson({ code, message, provider, model, status, providerCode, requestId, retryable, retryAfterMs, partial })
 }
 
-/** The JSON Schema of the answer, if it has one. */
+/** Returns the JSON Schema of the answer, if the run has one. */
 function schemaOf(settings: object): JsonObject | undefined {
   const output = 'output' in settings ? settings.output : undefined
   if (output === undefined) return undefined
@@ -162,7 +162,10 @@ function codeOf(settings: object, tools: ToolSet): string[] {
   return there.flatMap(([name, isThere]) => (isThere ? [name] : []))
 }
 
-/** Describes a message as the model receives it. The idempotency key of a call is omitted: it isn't sent, and differs in each run. */
+/**
+ * Describes a message in the form in which the model receives it. The idempotency key of a call is left out, because it isn't sent and
+ * differs in each run.
+ */
 function described(message: ChatMessage): ChatMessage {
   if ('callKey' in message) {
     const { callKey: _, ...sent } = message

@@ -7,15 +7,18 @@ import { isCall, type RecordedRequest, type RecordedRun, type RecordedStep } fro
 
 /** The first difference between a replayed run and its recording. */
 export interface Difference {
-  /** The key of the step and the path in it, such as `2.model: request.messages[3].content`. */
+  /** The key of the step, and the path within the step, such as `2.model: request.messages[3].content`. */
   where: string
-  /** The recorded value; undefined if it is missing. */
+  /** The recorded value. Undefined if it is missing. */
   expected: unknown
-  /** The new value; undefined if it is missing. */
+  /** The new value. Undefined if it is missing. */
   got: unknown
 }
 
-/** Returns the first difference of two values, field by field in the order of the first; undefined if they are equal. */
+/**
+ * Returns the first difference between two values. Fields are compared in the order of the first value. Returns undefined if the values are
+ * equal.
+ */
 export function firstDifference(expected: unknown, got: unknown, where = ''): Difference | undefined {
   if (isDeepStrictEqual(expected, got)) return undefined
   if (Array.isArray(expected) && Array.isArray(got)) {
@@ -32,7 +35,7 @@ export function firstDifference(expected: unknown, got: unknown, where = ''): Di
   return { where, expected, got }
 }
 
-/** What to compare. `liveModel`: ignores the parts that another model always words differently. */
+/** How to compare. If `liveModel` is true, the parts that another model always words differently are ignored. */
 export interface Comparison {
   liveModel: boolean
 }
@@ -67,7 +70,7 @@ function differenceInStep(
   return undefined
 }
 
-/** Returns the parts of a step to compare. Runs inside it are compared separately. */
+/** Returns the parts of a step that are compared. Runs inside the step are compared separately. */
 function partsOf(step: RecordedStep | undefined, { liveModel }: Comparison): object | undefined {
   if (Array.isArray(step)) return liveModel ? step.map(withoutModel) : step
   if (!isCall(step)) return liveModel ? undefined : step
@@ -88,12 +91,14 @@ function withoutModel({ request, response, error }: RecordedRequest): object {
   }
 }
 
-/** Summarizes a step: the last message sent to the model, if there was one. */
+/** Summarizes a step for a message. A turn is represented by the last message that was sent to the model. */
 function asked(step: object | undefined): unknown {
   return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }
 
-/** Describes a difference for people: its place, the recorded value, and the new one. Of long texts, it shows the part that differs. */
+/**
+ * Describes a difference for people: its place, the recorded value, and the new value. For long texts, shows only the part that differs.
+ */
 export function describeDifference({ where, expected, got }: Difference): string {
   const [recorded, came] =
     typeof expected === 'string' && typeof got === 'string' ? differingPart(expected, got) : [shown(expected), shown(got)]

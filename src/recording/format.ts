@@ -8,25 +8,26 @@ export const formatName = 'toolloop run'
 export const formatVersion = 1
 
 /**
- * A run that can be replayed, as plain JSON: its input and its steps, with more detail than in a journal. Contains no timestamps, and
- * random ids only where they matter, so that a replay of the run produces the same recording. Secrets are replaced by `[redacted]`.
+ * A run that can be replayed, as plain JSON. It contains the input and the steps of the run, with more detail than a journal. It contains
+ * no timestamps, and random ids only where they are needed, so that a replay of the run produces the same recording. Secrets are replaced
+ * by `[redacted]`.
  */
 export interface RunRecording extends RecordedRun {
   format: typeof formatName
-  /** The version of the format: 1. */
+  /** The version of the format, which is 1. */
   version: typeof formatVersion
-  /** The version of this package that wrote it. */
+  /** The version of this package that wrote the recording. */
   toolloop: string
   runId: string
 }
 
-/** A recorded run, or a run inside one of its calls. */
+/** A recorded run. It is the outermost run, or a run inside a call. */
 export interface RecordedRun {
   given: RecordedInput
   /**
-   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, `1.tool.0` its first call. The
-   * key of a decision names the call that waited for it (`1.tool.0.decision`), or the step that called `approve` (`1.approve.0`). `1.steer`
-   * contains the messages that were sent to the run after the first turn.
+   * The steps in order, by their keys in the run's journal. `1.model` is the turn of the first iteration, and `1.tool.0` is its first call.
+   * The key of a decision names the call that waited for the decision (`1.tool.0.decision`), or the step that called `approve`
+   * (`1.approve.0`). `1.steer` contains the messages that were sent to the run after the first turn.
    */
   steps: { [key: string]: RecordedStep }
   /** The result of the run, which may be paused. Absent if the process died or the run could not start. */
@@ -36,10 +37,12 @@ export interface RecordedRun {
 /** A recorded step: a turn, a call, a decision, or a message to the run. */
 export type RecordedStep = RecordedTurn | RecordedCall | RecordedDecision | RecordedSteering
 
-/** A separately stored part of a recording. A step is stored under its key, the input under `given`, and the result under `result`. */
+/**
+ * A part of a recording that is stored separately. A step is stored under its key, the input under `given`, and the result under `result`.
+ */
 export type RecordedPart = RecordedStep | RecordedInput | RecordedResult
 
-/** The requests of one turn. There is more than one if a response was empty and the model was asked again. */
+/** The requests of one turn. There are several if a response was empty and the model was asked again. */
 export type RecordedTurn = RecordedRequest[]
 
 /** The input of a recorded run. */
@@ -51,9 +54,9 @@ export interface RecordedInput {
   /** The number of messages at the start of `messages` that are older than the run. */
   earlier: number
   tools: RecordedTool[]
-  /** The settings of the run and the runner, as far as they are plain data. */
+  /** The settings of the run and of the runner. Settings that are not plain data are left out. */
   settings: JsonObject
-  /** The schema of the answer. */
+  /** The JSON Schema of the answer. */
   output?: JsonSchema
   /** Set if the run had an `approve`, whose decisions are in the steps. */
   approve?: true
@@ -61,7 +64,7 @@ export interface RecordedInput {
   code?: string[]
   /** The reason why a guardrail refused the run before it started. */
   refused?: string
-  /** The reason why the recording is incomplete. It can then be read, but not replayed. */
+  /** The reason why the recording is incomplete. An incomplete recording can be read, but not replayed. */
   partial?: string
 }
 
@@ -76,33 +79,33 @@ export interface RecordedModelInfo {
 export interface RecordedTool {
   name: string
   description: string
-  /** The parameters as sent to the model. */
+  /** The schema of the parameters, as it is sent to the model. */
   parameters: JsonSchema
   strict?: boolean
   effect?: string
   parallel?: false
   final?: true
-  /** Whether calls need an approval. `by call`: a callback decided for each call whether it needed one. */
+  /** Whether calls need an approval. `by call` means that a callback decided for each call whether it needed an approval. */
   approval?: true | 'by call'
   secrets?: readonly string[]
   /** Set if the caller runs this tool. */
   client?: true
   /** Set if this tool hands the conversation to another agent. */
   handoff?: true
-  /** Set if this tool is an agent, so that each call is a run of its own. */
+  /** Set if this tool is an agent, so that each of its calls is a run. */
   agent?: true
   /** Set if this tool has a `preview`. */
   preview?: true
 }
 
-/** A model request with its `response` or `error`. Has neither if the run was interrupted. */
+/** A model request with its `response` or `error`. If the run was interrupted, it may have neither. */
 export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */
   response?: ModelResponse
   /** Set if a hook around the request answered it without calling the model. */
   answeredBy?: 'hook'
-  /** The chunks of the response. Absent if it was not streamed. */
+  /** The pieces of the response. Absent if the response was not streamed. */
   stream?: RecordedPieces[]
   error?: RecordedError
   /** Set if the run ended during the request. */
@@ -110,8 +113,8 @@ export interface RecordedRequest {
 }
 
 /**
- * A recorded request. `model` is absent if the request used the model that the run started with. `agent` is present only if the active
- * agent has changed since the previous request.
+ * A recorded request. `model` is present only if the request used another model than the one with which the run started. `agent` is present
+ * only if the active agent has changed since the previous request.
  */
 export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   model?: RecordedModelInfo
@@ -119,7 +122,10 @@ export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   agent?: RecordedTool[]
 }
 
-/** Consecutive pieces of one kind. `call` is followed by the call's index, id and name; `arguments` by the call's index and the pieces. */
+/**
+ * Consecutive pieces of one kind. `call` is followed by the index, id and name of the call. `arguments` is followed by the index of the
+ * call and the pieces.
+ */
 export type RecordedPieces =
   | ['text' | 'reasoning', ...pieces: string[]]
   | ['call', index: number, id: string, name: string]
@@ -135,42 +141,42 @@ export interface RecordedCall {
   args: JsonObject
   /** The answer to the tool's question. */
   answer?: Json
-  /** Absent if the run ended while the tool ran. */
+  /** The outcome of the call. Absent if the run ended while the tool was running. */
   outcome?: 'ok' | 'failed' | 'timeout' | 'cancelled' | 'question' | 'rejected'
-  /** The result sent to the model. */
+  /** The result that was sent to the model. */
   content?: Content
   errorCode?: string
-  /** The number of attempts, if more than one. */
+  /** The number of attempts, if there was more than one. */
   attempts?: number
   question?: Question
   /** The agent to which a `handoff` tool handed the conversation. */
   handedTo?: Json
-  /** The value the tool returned, as JSON. Present only if a hook wraps calls, and the value differs from `content`. */
+  /** The value that the tool returned, as JSON. Present only if a hook wraps calls and the value differs from `content`. */
   value?: Json
   interrupted?: 'aborted' | 'deadline'
-  /** Runs inside the call, in the order they started. */
+  /** The runs inside the call, in the order in which they started. */
   runs?: RecordedRun[]
 }
 
-/** A decision, made by `approve` or passed to `resume`. */
+/** A decision that `approve` made or that was passed to `resume`. */
 export interface RecordedDecision {
   call: string
   tool: string
   args: JsonObject
   /**
-   * One of: `approved`, optionally with a `reason`, or with `args` if the arguments were changed; the `result` of a tool that the caller
-   * runs; or the `answer` to a question.
+   * The decision itself. It is one of: `approved`, optionally with a `reason`, or with `args` if the arguments were changed; the `result`
+   * of a tool that the caller runs; or the `answer` to a question.
    */
   verdict: JsonObject
 }
 
-/** Messages sent to the run through its control. */
+/** Messages that were sent to the run through its control. */
 export interface RecordedSteering {
   messages: readonly ChatMessage[]
   stops?: true
 }
 
-/** The result of a recorded run. Its messages and calls are in the steps. */
+/** The result of a recorded run. The messages and calls of the run are in its steps. */
 export interface RecordedResult {
   stopReason: StopReason
   /** The answer as text. */
@@ -192,7 +198,7 @@ export function isDecision(step: RecordedStep | undefined): step is RecordedDeci
   return step !== undefined && 'verdict' in step
 }
 
-/** Returns all requests of a run, each with its place. */
+/** Returns all requests of a run, each with its place in the recording. */
 export function requestsOf({ steps }: Pick<RecordedRun, 'steps'>): [where: string, request: RecordedRequest][] {
   return Object.entries(steps).flatMap(([key, step]) =>
     Array.isArray(step) ? step.map((request, at): [string, RecordedRequest] => [at === 0 ? key : `${key}[${at}]`, request]) : [],
@@ -207,7 +213,7 @@ export function decisionsOf({ steps }: Pick<RecordedRun, 'steps'>): RecordedDeci
   return Object.values(steps).filter(isDecision)
 }
 
-/** Returns the run with each step changed by `change`. */
+/** Returns a copy of the run in which `change` has replaced each step. */
 export function withSteps<Run extends RecordedRun>(run: Run, change: (step: RecordedStep, key: string) => RecordedStep): Run {
   return { ...run, steps: Object.fromEntries(Object.entries(run.steps).map(([key, step]) => [key, change(step, key)])) }
 }

@@ -1,12 +1,12 @@
 import type { ModelSink } from '../models/chat-model.ts'
 import type { RecordedPieces } from './format.ts'
 
-/** Records the pieces of one response on their way to a sink. */
+/** Records the pieces of one response while they are passed to a sink. */
 export class NotedPieces {
   #pieces: RecordedPieces[] = []
   #isOver = false
 
-  /** Wraps a sink to record its pieces. */
+  /** Wraps a sink so that its pieces are recorded. */
   noting(sink: ModelSink = {}): ModelSink {
     let isGiven = false
     const note = (add: () => void): void => {
@@ -39,13 +39,15 @@ export class NotedPieces {
     }
   }
 
-  /** Stops recording and returns the pieces. A model may continue to stream after its request is over. */
+  /**
+   * Stops recording and returns the pieces. Later pieces are ignored, because a model may continue to stream after its request has ended.
+   */
   end(): RecordedPieces[] {
     this.#isOver = true
     return this.#pieces
   }
 
-  /** Merges consecutive pieces of one kind. */
+  /** Adds pieces. Consecutive pieces of one kind are merged. */
   add(pieces: RecordedPieces): void {
     if (pieces[0] === 'call') this.#pieces.push([...pieces])
     else if (pieces[0] === 'arguments') {
@@ -70,7 +72,7 @@ export class NotedPieces {
   }
 }
 
-/** Replays pieces to a sink, each in its own microtask, so that a listener can respond to one before the next. */
+/** Replays pieces to a sink. Each piece gets its own microtask, so that a listener can respond to it before the next piece. */
 export async function playPieces(stream: readonly RecordedPieces[], sink: ModelSink | undefined): Promise<void> {
   for (const pieces of stream) {
     if (pieces[0] === 'call') sink?.toolCallStart?.(pieces[1], pieces[2], pieces[3])

@@ -9,13 +9,13 @@ import { RecordingSecrets, secretsOf } from './secrets.ts'
 
 /** Options of `recordRun`. */
 export interface RecordOptions {
-  /** Texts to redact wherever they occur. Texts that look like a key, and values behind secret names, are always redacted. */
+  /** Texts to redact wherever they occur. Texts that look like a key, and values under names that suggest a secret, are always redacted. */
   secrets?: Iterable<string>
 }
 
 const optionNames: OptionNames<RecordOptions> = { secrets: true }
 
-/** The options that record a run: pass them to `run`, `stream` or `resume`. */
+/** The options that record a run. Pass them to `run`, `stream` or `resume`. */
 export interface RecordedRunOptions {
   recorder: RunRecorder
 }
@@ -26,12 +26,12 @@ export interface RecordedRunOptions {
  * Contract: `start` is called once. It must pass its argument as options to the run that it starts, and return the result or the stream.
  * `recordRun` then resolves with that value, or rejects with the error of `start`.
  *
- * The file is written atomically when the run has ended, whatever the outcome, and only its owner can read it. If the run is resumed and
- * the file contains its beginning, the recording is continued. Any other run replaces the file.
+ * The file is written atomically when the run has ended, whatever the outcome. Only the owner of the file can read it. If a run is resumed
+ * and the file contains the beginning of that run, the recording is continued. Any other run replaces the file.
  *
  * Rejects with `invalid_option` in two cases: before it calls `start`, if the existing file can't be continued; and afterwards, if `start`
- * has started no run, several runs, or a run that has not ended. Rejects with the system's error if the file can't be written; if `start`
- * has rejected too, with an `AggregateError` of both.
+ * has started no run, several runs, or a run that has not ended. If the file can't be written, rejects with the system's error; if `start`
+ * has rejected as well, rejects with an `AggregateError` of both.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')
@@ -67,7 +67,7 @@ export async function recordRun<Result>(
   return result
 }
 
-/** Throws if the recording is incomplete, so that the mistake is noticed now and not when the recording is needed. */
+/** Throws if the recording is incomplete, so that the mistake is noticed now instead of when the recording is needed. */
 function checkWhole(recorder: RecordingRecorder): void {
   if (recorder.live === undefined)
     throw new InvalidOptionError('start', 'a function that gives the run its options, and resolves when it has ended: no run was recorded')

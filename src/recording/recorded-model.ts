@@ -8,19 +8,19 @@ import type { RecordedError, RecordedModelInfo, RecordedRequest } from './format
 import { playPieces } from './noted-pieces.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
-/** How to replay a recording. */
+/** The options of replaying a recording. */
 export interface PlayOptions {
   secrets: RecordingSecrets
-  /** Ends the replayed run. Called at the point where the recorded run was ended from outside. */
+  /** Ends the replayed run. Called at the point at which the recorded run was ended from outside. */
   interrupt?: (why: 'aborted' | 'deadline') => void
-  /** How the recorded run was ended from outside, if it was. */
+  /** How the recorded run was ended from outside. Undefined if it was not. */
   ending?: 'aborted' | 'deadline' | undefined
 }
 
-/** A request, and the key of its step. */
+/** A recorded request, and the key of its step. */
 type Played = [where: string, request: RecordedRequest]
 
-/** A model that answers as in a recording: each of several equal requests gets the next recorded response. */
+/** A model that answers as in a recording. If a request was recorded several times, each equal request gets the next recorded response. */
 export class RecordedModel implements ChatModel {
   readonly #info: RecordedModelInfo
   readonly #requests: readonly Played[]
@@ -57,13 +57,13 @@ export class RecordedModel implements ChatModel {
     return this.#left[0]?.[1]
   }
 
-  /** Ends the run if the recorded one was ended from outside before its next request. */
+  /** If the recorded run was ended from outside before its next request, ends the replayed run. */
   endIfOver(): void {
     const { ending, interrupt } = this.#options
     if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
   }
 
-  /** A view of this model with the name of the recorded one. */
+  /** Returns a view of this model that has the name of the recorded model. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
     return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }
@@ -91,7 +91,7 @@ export class RecordedModel implements ChatModel {
     throw differs(this.#describe(asked), this.#info)
   }
 
-  /** Describes how a request differs from the most similar recorded one. */
+  /** Describes how a request differs from the most similar recorded request. */
   #describe(asked: object): string {
     const [made] = this.#requests.find(([, one]) => isDeepStrictEqual(requestOf(one), asked)) ?? []
     const again = made === undefined ? '' : `${made}, which has been played already: `
@@ -105,7 +105,10 @@ export class RecordedModel implements ChatModel {
     return `${where}: ${difference === undefined ? '' : describeDifference(difference)}`
   }
 
-  /** Ends the run, then never settles. Rejects instead if the recorded request had rejected, or if there is no run to end. */
+  /**
+   * Ends the run and never settles, because the run doesn't wait for the response. Rejects instead if the recorded request has an error, or
+   * if there is no run to end.
+   */
   async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
     this.#options.interrupt?.(why)
     if (error === undefined && this.#options.interrupt !== undefined) await new Promise(() => {})
@@ -122,7 +125,7 @@ function requestOf({ request: { model: _model, agent: _agent, ...request } }: Re
   return request
 }
 
-/** Counts the messages that two requests share at the beginning. */
+/** Counts the messages that two requests share at their beginning. */
 function sameMessages({ request: { messages } }: RecordedRequest, asked: object): number {
   const others: unknown[] = 'messages' in asked && Array.isArray(asked.messages) ? asked.messages : []
   const differ = messages.findIndex((message, at) => !isDeepStrictEqual(message, others[at]))
@@ -135,7 +138,7 @@ function errorOf({ code: written, message, provider, retryable, ...fields }: Rec
   return new ModelError(code, message, { ...fields, provider: provider ?? info.provider, retryable })
 }
 
-/** Returns the error code; undefined if only another version has it. */
+/** Returns the error code. Returns undefined if this version of the package doesn't have the code. */
 export function knownCode(written: string | undefined): ErrorCode | undefined {
   return written !== undefined && Object.hasOwn(errorCodes, written) ? (written as ErrorCode) : undefined
 }

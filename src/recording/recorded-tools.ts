@@ -15,14 +15,14 @@ import { differs, knownCode, type PlayOptions } from './recorded-model.ts'
 /** Replays the side effects of a recorded call: everything except its result. */
 type AroundCall = (call: RecordedCall, ctx: ToolContext) => Promise<void>
 
-/** The calls of a recording: each is replayed once, in any order. */
+/** The calls of a recording. Each call is replayed once, in any order. */
 export class RecordedCalls {
   readonly #calls: readonly RecordedCall[]
   readonly #left: RecordedCall[]
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
-  /** Calls during which the run ended before other calls of the same response were started. */
+  /** The calls during which the run ended, although other calls of the same response had not been started yet. */
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
@@ -37,7 +37,8 @@ export class RecordedCalls {
 
   /** Creates a tool that returns the recorded results. */
   toolOf({ parameters: given, client, handoff: _, agent, preview, approval, effect, ...tool }: RecordedTool): AnyTool {
-    // Accepts all recorded arguments. The tool may have had its own schema, which its JSON Schema describes only in part.
+    // The schema accepts all recorded arguments. The original tool may have had its own schema, which its JSON Schema describes only in
+    // part.
     const parameters = { ...given }
     const hasRun = (args: unknown) => isJsonObject(args) && this.#isRecorded(tool.name, args)
     keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)))
@@ -63,7 +64,7 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Waits for concurrent calls that had already ended at this point of the recorded run.
+      // Waits a turn of the event loop for concurrent calls that had already ended at this point of the recorded run.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
@@ -76,7 +77,7 @@ export class RecordedCalls {
     return [...this.#calls, ...this.#needing].some((call) => call.tool === tool && isDeepStrictEqual(call.args, args))
   }
 
-  /** Returns arguments in their recorded form. */
+  /** Returns arguments in the form in which they would be recorded. */
   #recordedAs(args: JsonObject): JsonObject {
     return atOnce(this.#options.secrets.clean(copyAsJson(args)))
   }
@@ -106,7 +107,7 @@ export class RecordedCalls {
   }
 }
 
-/** Returns the last started call of each turn in which the run ended before all calls were started. */
+/** For each turn in which the run ended before all calls were started, returns the call that was started last. */
 function cutShortIn({ steps }: RecordedRun): RecordedCall[] {
   const all = Object.entries(steps)
   return all.flatMap(([key, turn]) => {

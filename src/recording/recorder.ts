@@ -37,7 +37,7 @@ import { RecordingSecrets } from './secrets.ts'
 
 interface OpenRun {
   recorded: RecordedRun
-  /** The tools of the agent that was called last. */
+  /** The tools of the agent that made the previous request. */
   offered: ToolSet | undefined
   /** The key of the current turn. */
   turn: string
@@ -46,11 +46,11 @@ interface OpenRun {
 }
 
 export interface RecorderOptions {
-  /** Known secret texts. */
+  /** The texts that are known to be secret. */
   secrets?: Iterable<string>
-  /** A recording to continue, if it is of the same run. */
+  /** A recording to continue. It is ignored if it is of another run. */
   earlier?: RunRecording | undefined
-  /** Called with each run before anything of it is recorded. */
+  /** Called with each run before any part of the run is recorded. */
   begun?: (run: RecordedScope) => void
 }
 
@@ -72,7 +72,7 @@ export class RecordingRecorder implements RunRecorder {
     this.#begun = begun
   }
 
-  /** The number of further runs, which were not recorded. */
+  /** The number of other runs that used this recorder. They were not recorded. */
   get strangers(): number {
     return this.#strangers
   }
@@ -82,24 +82,24 @@ export class RecordingRecorder implements RunRecorder {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
 
-  /** Whether recording has stopped, except for the end of the run. */
+  /** Whether recording has stopped. The end of the run is still recorded. */
   get isStopped(): boolean {
     return this.#isStopped
   }
 
-  /** Stops recording everything except the end of the run. The recording contains the reason. */
+  /** Stops recording. Only the end of the run is still recorded. The recording contains the reason. */
   stop(why: string): void {
     this.#isStopped = true
     const { given } = this.live ?? {}
     if (given !== undefined) given.partial ??= why
   }
 
-  /** The run as it is being recorded, with its secrets; undefined if none has started. */
+  /** The recorded run in its current state, with its secrets. Undefined if no run has started. */
   get live(): RecordedRun | undefined {
     return this.#outermost === undefined ? undefined : this.#runs.get(this.#outermost)?.recorded
   }
 
-  /** The recording, without secrets; undefined if no run has started. */
+  /** Returns the recording, without secrets. Returns undefined if no run has started. */
   recording(): RunRecording | undefined {
     const recorded = this.recorded()
     if (recorded === undefined) return undefined
@@ -109,14 +109,14 @@ export class RecordingRecorder implements RunRecorder {
     return { ...headOf(runId), ...atOnce(secrets.cleanRun(run)) }
   }
 
-  /** The recorded run, with its secrets; undefined if none has started. */
+  /** Returns the recorded run, with its secrets. Returns undefined if no run has started. */
   recorded(): { runId: string; run: RecordedRun } | undefined {
     const runId = this.#outermost
     const run = this.live
     return runId === undefined || run === undefined ? undefined : { runId, run: ordered(run) }
   }
 
-  /** Called when a part of the recording changes. `value`: its new value. */
+  /** Called when a part of the recording has changed. `value` is its new value. */
   protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
 
   aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult> {
@@ -213,7 +213,7 @@ export class RecordingRecorder implements RunRecorder {
       open.endRequest = endRequest
       try {
         const response = await model.generate(request, pieces.noting(sink))
-        // The run ignores a response that arrives after its end.
+        // A response that arrives after the end of the run is not recorded, because the run ignores it.
         if (run.interruption === undefined) recorded.response = this.#attempt(run, () => describeResponse(response))
         return response
       } catch (error) {
@@ -245,7 +245,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return () => {}
     const { steps } = open.recorded
     if (isTurn(key)) open.turn = key
-    // The step is already recorded: an earlier process executed it, but died before the journal had recorded it.
+    // If the step is already recorded, an earlier process executed it, but died before the journal had recorded the step.
     if (steps[key] !== undefined) {
       delete steps[key]
       this.noted(run, key, undefined)
@@ -264,7 +264,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return
     const { recorded, turn } = open
     if (open.endRequest !== undefined) {
-      // A model that ignores its signal may still be streaming.
+      // The request is ended here, because a model that ignores its signal may still be streaming.
       open.endRequest()
       this.noted(run, turn, recorded.steps[turn])
     }
@@ -280,7 +280,7 @@ export class RecordingRecorder implements RunRecorder {
     this.noted(run, 'result', recorded.result)
   }
 
-  /** Returns the existing recording of a resumed run, if another recorder made it. */
+  /** Returns the recording of a resumed run that another recorder has made, if there is one. */
   #found({ runId, resumed, within }: RecordedScope): RecordedRun | undefined {
     if (!resumed) return undefined
     if (within === undefined) return this.#earlier?.runId === runId ? runOf(this.#earlier) : undefined
@@ -288,7 +288,7 @@ export class RecordingRecorder implements RunRecorder {
     return runs.find((run) => run.result?.stopReason === 'paused' && ![...this.#runs.values()].some(({ recorded }) => recorded === run))
   }
 
-  /** Returns false if the run is not part of the recording. */
+  /** Adds a run to the recording. Returns false if the run doesn't belong to the recording. */
   #place({ runId, within }: RecordedScope, recorded: RecordedRun): boolean {
     const calls = within === undefined ? [] : this.#callsOf(within)
     if (calls.some(({ runs = [] }) => runs.includes(recorded))) return true
@@ -327,7 +327,7 @@ function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedReq
 
 function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {
   if (isSteering(key)) return steered(value as Steering)
-  // A call of a preview that was only noted has not been executed.
+  // A call that a preview has only noted is not recorded, because it has not been executed.
   return isJsonObject(value) && 'record' in value && value.noted !== true
     ? finished(run, (value as never as FinishedCall).record)
     : undefined
@@ -338,8 +338,8 @@ function steered({ messages, stops }: Steering): RecordedSteering | undefined {
 }
 
 /**
- * Returns the record of a call that ended without starting its tool, because an earlier execution of the run may already have executed the
- * call. A replay returns the same result.
+ * Returns the record of a call that ended without starting its tool. An earlier execution of the run may already have executed the call. A
+ * replay returns the same result.
  */
 function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, content }: ToolCallRecord): RecordedCall | undefined {
   if (agent.offered.get(tool)?.execute === undefined || (outcome !== 'ok' && outcome !== 'uncertain')) return undefined
@@ -351,17 +351,17 @@ function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, cont
 function decided({ toolCallId, tool, args }: PendingItem, verdict: unknown): RecordedDecision | undefined {
   if (!isJsonObject(verdict)) return undefined
   const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
-  // Redaction can make the two equal.
+  // The arguments are compared, because redaction can make the changed ones equal to the original ones.
   const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
   return { call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest }
 }
 
-/** The head of a recording. */
+/** Returns the fields with which a recording starts. */
 export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' | 'toolloop' | 'runId'> {
   return { format: formatName, version: formatVersion, toolloop: version, runId }
 }
 
-/** Returns the model if it differs from the one that the run started with, and the agent if it has changed since the previous request. */
+/** Returns the model if the run started with another model, and the agent if it has changed since the previous request. */
 function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedModelRequest, 'model' | 'agent'> {
   const { provider, model: name } = open.recorded.given.model
   const isOther = model.provider !== provider || model.model !== name
@@ -386,13 +386,13 @@ function runOf({ given, steps }: RunRecording): RecordedRun {
   return { given, steps: { ...steps } }
 }
 
-/** Returns a snapshot with steps and fields in order. */
+/** Returns a snapshot of a run in which the steps and the fields are in order. */
 export function ordered({ given, steps, result }: RecordedRun): RecordedRun {
   const inOrder = Object.entries(steps).toSorted(([a], [b]) => compareSteps(a, b))
   return { given, steps: Object.fromEntries(inOrder.map(([key, step]) => [key, orderedStep(step)])), ...withoutUndefined({ result }) }
 }
 
-/** Returns a snapshot of a step with its fields in order. */
+/** Returns a snapshot of a step in which the fields are in order. */
 export function orderedStep(step: RecordedStep): RecordedStep {
   if (Array.isArray(step))
     return step.map(({ request, response, answeredBy, stream, error, interrupted }) => ({

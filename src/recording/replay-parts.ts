@@ -11,11 +11,11 @@ import type { RecordingSecrets } from './secrets.ts'
 /** Selects the part of a recording to replay. */
 export interface ReplayPartOptions {
   /**
-   * The name of a tool. Only the runs inside calls of this tool are replayed. Default: the outermost run; for a model, also all runs inside
-   * it.
+   * The name of a tool. Only the runs inside calls of this tool are replayed. Default: `replayTools` replays the outermost run, and
+   * `replayModel` also replays all runs inside it.
    */
   inside?: string
-  /** Known secret texts, redacted before anything is compared. */
+  /** The texts that are known to be secret. They are redacted before anything is compared. */
   secrets?: Iterable<string>
 }
 
@@ -24,8 +24,8 @@ const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: tru
 /**
  * Creates a model that repeats the responses of a recorded run, including chunks, failures and usage. Several equal requests get their
  * recorded responses in order. The order of different requests doesn't matter. A request that is not in the recording rejects with
- * `replay_differs`. The message says where the request first differs. A run then ends with `model_error`. Throws `invalid_option` if the
- * file is not a recording.
+ * `replay_differs`, and the message says where the request first differs. The run then ends with `model_error`. Throws `invalid_option` if
+ * the file is not a recording.
  *
  * ```ts
  * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })

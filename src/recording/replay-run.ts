@@ -44,13 +44,13 @@ export interface ReplayOptions {
    * recording.
    */
   model?: AnyModel
-  /** Tools to use instead of the recorded ones. */
+  /** The tools to use instead of the recorded tools. */
   tools?: readonly AnyTool[] | ToolSet
-  /** Instructions to use instead of the recorded ones. */
+  /** The instructions to use instead of the recorded instructions. */
   instructions?: string
-  /** Known secret texts, redacted before anything is compared. */
+  /** The texts that are known to be secret. They are redacted before anything is compared. */
   secrets?: Iterable<string>
-  /** Default: nothing is logged. */
+  /** The logger of the replay. Default: nothing is logged. */
   logger?: Logger
   signal?: AbortSignal
 }
@@ -75,7 +75,7 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  * Replays a recorded run, with the responses, results and decisions of the recording. No request is sent and no tool is executed, except
  * those passed in `options`. Takes a recording or its file. A recording does not contain hooks, guardrails and other code (`given.code`
  * lists what was left out). To replay with your own code, use a runner with `replayModel` and `replayTools`. Rejects with `invalid_option`
- * if the argument is not a recording, or is incomplete.
+ * if the argument is not a recording, or if the recording is incomplete.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
@@ -109,7 +109,9 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
 }
 
-/** The reason why the recording of the run, or of a run inside it, is incomplete. Undefined if the recording is complete. */
+/**
+ * Returns the reason why the recording of the run, or of a run inside it, is incomplete. Returns undefined if the recording is complete.
+ */
 function partialOf(run: RecordedRun): string | undefined {
   const inside = callsOf(run).flatMap(({ runs = [] }) => runs)
   return run.given.partial ?? inside.map(partialOf).find((partial) => partial !== undefined)
@@ -120,23 +122,23 @@ interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
   logger: Logger
   /** The runs that have started, by id. */
   scopes: ReadonlyMap<string, RecordedScope>
-  /** Called when the run with this id has started. */
+  /** Functions to call when a run has started, by the id of the run. */
   begun: Map<string, () => void>
   secrets: RecordingSecrets
 }
 
 type Begin = Pick<RunOptions, 'recorder' | 'parent' | 'signal'>
 
-/** A recorded run being replayed. At each decision that it needs, it continues with the recorded one. */
+/** A recorded run that is being replayed. At each decision that the run needs, the replay uses the recorded decision. */
 class PlayedRun {
   readonly #recorded: RecordedRun
   readonly #runId: string
   readonly #parts: Parts
   readonly #runner: AgentRunner
   readonly #options: Pick<RunOptions, 'control'> & { output?: OutputSchema }
-  /** The places whose decisions have not been replayed yet. */
+  /** The places of the decisions that have not been replayed yet. */
   readonly #undecided: Set<string>
-  /** The runs inside calls, by call. */
+  /** The runs inside calls, by the id of the call. */
   readonly #nested = new Map<string, PlayedRun[]>()
   #result: RunResult<unknown> | undefined
 
@@ -190,13 +192,13 @@ class PlayedRun {
     )
     for (const { place } of decided) this.#undecided.delete(place)
     const decisions = decided.map((item) => decisionOn(this.#recorded, item))
-    // Replays a step that was executed during the recording.
+    // `claim` allows this step, because it was executed during the recording.
     const options = { ...begin, ...this.#options, decisions, claim: () => true }
     this.#result = await this.#runner.resume(state ?? this.#runId, options)
     return this.#result
   }
 
-  /** Replays the runs inside a call. A call that is repeated with an answer continues them. */
+  /** Replays the runs inside a call. If the call is repeated with an answer, these runs continue. */
   async #playRunsIn({ id, runs = [] }: RecordedCall, ctx: ToolContext): Promise<void> {
     const begun = this.#nested.get(id)
     if (begun !== undefined) for (const run of begun) if (run.canResume) await run.resume({ parent: ctx })
@@ -208,7 +210,9 @@ class PlayedRun {
   }
 }
 
-/** Returns the pending items that were decided first. The decisions on a nested agent's items were made together or one after the other. */
+/**
+ * Returns the pending items that were decided first. Decisions on the items of a nested agent were made together, or one after the other.
+ */
 function decidedFirst(recorded: RecordedRun, pending: readonly PendingItem[]): PendingItem[] {
   return pending.filter((item) => {
     const within = item.path?.[0]?.toolCallId
@@ -218,7 +222,7 @@ function decidedFirst(recorded: RecordedRun, pending: readonly PendingItem[]): P
   })
 }
 
-/** Whether a call was repeated with the decision on this item. */
+/** Whether a call was repeated with a decision on this item. */
 function isDecidedBy({ answer }: RecordedCall, { toolCallId, fingerprint }: PendingItem): boolean {
   const decisions = isJsonObject(answer) && Array.isArray(answer.decisions) ? answer.decisions.filter(isJsonObject) : []
   return decisions.some((one) => one.toolCallId === toolCallId && one.fingerprint === fingerprint)
@@ -230,12 +234,12 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
 }
 
 /**
- * A second placeholder, for a decision that changed one secret to another. A recording has the same placeholder for both secrets, which
- * would hide the change.
+ * A second placeholder. It marks a decision that replaced one secret by another. A recording has the same placeholder for both secrets,
+ * which would hide the change.
  */
 const changedSecret = REDACTED.toUpperCase()
 
-/** Returns a decision. It has arguments only if they differ from the call's. */
+/** Returns a decision. The decision has arguments only if they differ from those of the call. */
 function verdictOf({ args, verdict }: RecordedDecision): JsonObject {
   if (!isDeepStrictEqual(verdict.args, args)) return verdict
   const changed = JSON.stringify(verdict.args).replaceAll(REDACTED, changedSecret)
@@ -247,7 +251,7 @@ function hasHiddenChange(run: RecordedRun): boolean {
   return decisionsOf(run).some(isHidden) || callsOf(run).some(({ runs = [] }) => runs.some(hasHiddenChange))
 }
 
-/** Returns the decision of `approve` about a call; refuses if none is recorded. */
+/** Returns the decision that `approve` made about a call. If none is recorded, returns a refusal. */
 function approvalOf({ steps }: RecordedRun, toolCallId: string): Exclude<ApprovalDecision, boolean> {
   const approvals = Object.keys(steps).filter(isApproval)
   const decision = approvals.map((key) => steps[key]).find((step) => isDecision(step) && step.call === toolCallId)
@@ -260,7 +264,7 @@ function approvalOf({ steps }: RecordedRun, toolCallId: string): Exclude<Approva
   return { approved: verdict?.approved === true, ...reason, ...args, ...signature }
 }
 
-/** A handoff tool hands over to the agent of the next turn. */
+/** Creates a recorded tool. A handoff tool hands the conversation to the agent of the next turn. */
 function handingOver(
   calls: RecordedCalls,
   recorded: RecordedRun['given']['tools'][number],
@@ -280,7 +284,7 @@ function handingOver(
   })
 }
 
-/** Sends the recorded messages to the run when they were sent. */
+/** Sends the recorded messages to the run at the time at which they were sent during the recording. */
 class RecordedControl extends RunControl {
   readonly #model: RecordedModel
   readonly #steps: RecordedRun['steps']
@@ -312,7 +316,10 @@ function checkSettings(recorded: RecordedRun): void {
   }
 }
 
-/** Returns the settings of a run, without those that would end it by the clock, or that reject instead of returning a result. */
+/**
+ * Returns the settings of a run, without settings that would end it by the clock, or that would make it reject instead of returning a
+ * result.
+ */
 function settingsOf({ given }: RecordedRun): RunSettings {
   const {
     decisionTimeoutMs: _,
@@ -323,7 +330,7 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** Copies what a replay can't produce, because it has no clock and no hooks: the settings, and the data that came from code. */
+/** Copies data that a replay can't produce, because it has no clock and no hooks: the settings, and the values that came from code. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
@@ -343,7 +350,8 @@ function withCode(step: RecordedStep, original: RecordedStep | undefined): Recor
 }
 
 /**
- * Ignores estimated usage, which depends on texts whose secret parts are redacted, and the reason of an abort, which only its caller knows.
+ * Returns the result of a replay for the comparison. Two differences are ignored: estimated usage, which depends on redacted texts, and the
+ * reason of an abort, which only its caller knows.
  */
 function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
   if (result === undefined || recorded.result === undefined) return {}

@@ -22,8 +22,8 @@ const mostShown = 32
 const valuesInOnePart = 1_000
 
 /**
- * Returns the texts of an option `secrets`. Throws `invalid_option` if the option is not a list. A single text is refused too, because each
- * of its characters would count as a secret.
+ * Returns the texts of an option `secrets`. Throws `invalid_option` if the option is not a list. A single text is also refused, because
+ * each of its characters would count as a secret.
  */
 export function secretsOf(given: Iterable<string> = []): string[] {
   if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) throw new InvalidOptionError('secrets', 'texts', given)
@@ -34,31 +34,34 @@ export function secretsOf(given: Iterable<string> = []): string[] {
 }
 
 /**
- * Redacts recordings: values under secret-looking names and under names that tools list in `secrets`, texts that look like a key, and known
- * secret texts, such as hidden arguments, wherever they are quoted. Works in parts, because a recording may be long.
+ * Redacts recordings. Redacts values under names that suggest a secret or that tools list in `secrets`, texts that look like a key, and
+ * known secret texts, such as hidden arguments, wherever they are quoted. Works in parts, because a recording may be long.
  */
 export class RecordingSecrets {
   readonly #keys = new Set<string>()
   readonly #texts: SecretTexts
-  /** Messages whose calls have been searched. Each occurs in every later request. */
+  /** The messages whose calls have already been searched. Each message occurs in every later request. */
   #learned = new WeakSet<object>()
-  /** Frozen values, and their redacted form with the secrets known so far. */
+  /** The redacted forms of frozen values, with the secrets that are known so far. */
   #seen = new WeakMap<object, object>()
-  /** Recent texts and their redacted form. A model's text occurs in its response, in the chunks, and in the next request. */
+  /**
+   * The redacted forms of recent texts. They are cached, because a model's text occurs in its response, in the pieces, and in the next
+   * request.
+   */
   #shown = new Map<string, string>()
   #visited = 0
 
-  /** `secrets`: known secret texts. */
+  /** `secrets` contains the texts that are known to be secret. */
   constructor(secrets: Iterable<string> = []) {
     this.#texts = new SecretTexts(secrets)
   }
 
-  /** The number of known secret texts. `Infinity` if there are too many; everything is then hidden. */
+  /** The number of known secret texts. It is `Infinity` if there are too many, so that everything is hidden. */
   get size(): number {
     return this.#texts.isFull ? Number.POSITIVE_INFINITY : this.#texts.size
   }
 
-  /** Adds known secret texts. */
+  /** Adds texts that are known to be secret. */
   add(secrets: Iterable<string>): void {
     const before = this.size
     for (const secret of secrets) this.#texts.add(secret)
@@ -98,7 +101,7 @@ export class RecordingSecrets {
     }
   }
 
-  /** Returns the run without secrets. `learn` must have found them before. */
+  /** Returns the run without secrets. `learn` must have searched the run before. */
   *cleanRun<Run extends RecordedRun>(run: Run): InParts<Run> {
     const { given, steps, ...rest } = run
     const clean: [string, RecordedStep][] = []
@@ -108,7 +111,7 @@ export class RecordingSecrets {
 
   *cleanInput(given: RecordedInput): InParts<RecordedInput> {
     const { tools, output, ...input } = given
-    // Property names in a schema are not names of values.
+    // The schemas are redacted as texts, because property names in a schema are not names of values.
     const schemas = { tools: yield* this.#texted(tools), ...(output === undefined ? {} : { output: yield* this.#texted(output) }) }
     return { ...given, ...(yield* this.clean(input)), ...schemas }
   }
@@ -118,7 +121,7 @@ export class RecordingSecrets {
     return { ...request, ...(yield* this.clean(rest)), ...(yield* this.#texted({ tools, responseSchema, agent })) }
   }
 
-  /** Returns a copy without secrets. */
+  /** Returns a copy of the value without secrets. */
   *clean<T>(value: T): InParts<T> {
     return (yield* this.#visit(value, true)) as T
   }
@@ -145,7 +148,7 @@ export class RecordingSecrets {
     return clean
   }
 
-  /** A secret may be split between chunks, so a text that contains one is recorded in one piece. */
+  /** A text that contains a secret is recorded in one piece, because the secret may be split between pieces. */
   *#cleanStream(recorded: readonly RecordedPieces[]): InParts<RecordedPieces[]> {
     const stream: RecordedPieces[] = []
     for (const pieces of recorded) stream.push(pieces[0] === 'call' ? ['call', pieces[1], pieces[2], yield* this.#text(pieces[3])] : pieces)
@@ -158,7 +161,7 @@ export class RecordingSecrets {
       if (found === undefined) texts.set(key, { first: at, pieces: more })
       else for (const one of more) found.pieces.push(one)
     }
-    /** The texts that contain secrets, redacted. */
+    /** The redacted forms of the texts that contain secrets, by key. */
     const hidden = new Map<string, { first: number; text: string }>()
     for (const [key, { first, pieces }] of texts) {
       const whole = pieces.join('')
@@ -184,7 +187,7 @@ export class RecordingSecrets {
     try {
       value = JSON.parse(json)
     } catch {
-      // A text that isn't JSON has no names that mark values as secret.
+      // A text that isn't JSON is skipped, because it has no names that mark values as secret.
       return
     }
     yield
@@ -205,7 +208,7 @@ export class RecordingSecrets {
   }
 
   *#text(text: string): InParts<string> {
-    // If more secrets are found meanwhile, another map is used by then.
+    // The map is read before the text is redacted. If more secrets are found meanwhile, a new map replaces it.
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known
@@ -238,7 +241,7 @@ export class RecordingSecrets {
       const isHidden = byName && item !== null && (this.#keys.has(key) || isSecretKey(key))
       setField(clean, key, isHidden ? REDACTED : yield* this.#visit(item, byName))
     }
-    // Cached, because a message occurs in every later request.
+    // Frozen values are cached, because a message occurs in every later request.
     if (byName && Object.isFrozen(value)) seen.set(value, clean)
     return clean
   }

@@ -17,7 +17,7 @@ export type {
   TracerProvider,
 } from '@opentelemetry/api'
 
-/** Throws `missing_dependency` if the package is not installed. */
+/** Loads the package. Throws `missing_dependency` if it is not installed. */
 function load(): Api {
   try {
     return loadApi()
@@ -27,7 +27,7 @@ function load(): Api {
   }
 }
 
-/** The package, loaded with this file. */
+/** The package `@opentelemetry/api`. It is loaded together with this file. */
 const api: Api = load()
 type Api = typeof import('@opentelemetry/api')
 

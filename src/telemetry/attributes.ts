@@ -5,7 +5,7 @@ import type { ModelResponse, Sampling } from '../models/chat-model.ts'
 import type { Attributes } from './api.ts'
 import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'
 
-/** The attributes of a run's span at its start. */
+/** Returns the attributes with which the span of an execution starts. */
 export function executionAttributes({ providerOfAgent }: Names, execution: MeasuredExecution, agent: AgentIdentity): Attributes {
   const { provider, model, sampling, session, isJson } = execution
   return {
@@ -22,7 +22,7 @@ export function executionAttributes({ providerOfAgent }: Names, execution: Measu
 /** The agent that a span belongs to. */
 export interface AgentIdentity {
   name: string | undefined
-  /** Set for an agent that is another agent's tool. */
+  /** The description of the agent. Set if the agent is a tool of another agent. */
   description: string | undefined
   runId: string
   session: string | undefined
@@ -39,7 +39,7 @@ function agentAttributes({ name, description, runId }: AgentIdentity): Attribute
 /** Maximum number of characters of a `metadata` value. */
 const longestValue = 512
 
-/** The fields of a run's `metadata` for its spans, with secrets redacted. Objects and lists become JSON. */
+/** Returns fields of a run's `metadata` as attributes, with secrets redacted. Objects and lists become JSON. */
 export function metadataAttributes(fields: readonly string[], metadata: JsonObject): Attributes {
   const attributes: Attributes = {}
   for (const field of fields) {
@@ -59,7 +59,7 @@ const openAIApis: ReadonlyMap<string | undefined, string> = new Map([
   ['responses', 'responses'],
 ])
 
-/** The attributes of a request's span at its start. */
+/** Returns the attributes with which the span of a request starts. */
 export function requestAttributes(
   { provider, model, baseURL, api, request, iteration, isCompacted }: MeasuredRequest,
   { session }: AgentIdentity,
@@ -82,7 +82,7 @@ export function requestAttributes(
   }
 }
 
-/** The attributes that identify the server at a base URL. */
+/** Returns the attributes that identify the server at a base URL. */
 export function serverAttributes(baseURL: string | undefined): Attributes {
   const url = baseURL === undefined ? null : URL.parse(baseURL)
   if (url === null) return {}
@@ -102,7 +102,7 @@ function samplingAttributes(sampling: Sampling): Attributes {
   }
 }
 
-/** The attributes of a request's span once its response is complete. */
+/** Returns the attributes that the span of a request gets when its response is complete. */
 export function responseAttributes(
   names: Names,
   response: ModelResponse,
@@ -112,7 +112,7 @@ export function responseAttributes(
   const { responseId, model, baseURL, usage, retries = 0, warnings = [] } = response
   const isAnotherProvider = response.provider !== undefined && response.provider !== provider
   return {
-    // The response may come from a server other than the one that was asked.
+    // The server is set again, because the response may come from another server than the one that was asked.
     ...serverAttributes(baseURL),
     'gen_ai.response.finish_reasons': [finishOf(response)],
     'gen_ai.response.id': responseId,
@@ -139,12 +139,14 @@ export function usageAttributes(names: Names, usage: Usage): Attributes {
   return attributes
 }
 
-/** The finish reason of a response. Calls count even if they were parsed from the response's text. */
+/**
+ * Returns the finish reason of a response. A response with calls has the reason `tool_call`, even if the calls were parsed from its text.
+ */
 export function finishOf({ toolCalls, finishReason }: ModelResponse): string {
   return toolCalls.length > 0 && finishReason !== 'length' ? 'tool_call' : finishReasonName(finishReason)
 }
 
-/** A finish reason as the conventions name it. */
+/** Returns the name of a finish reason in the conventions. */
 export function finishReasonName(finishReason: string): string {
   return finishReason === 'tool_calls' ? 'tool_call' : finishReason
 }

@@ -22,19 +22,19 @@ type Part = JsonObject
  */
 export class SpanContent {
   readonly #secrets: SecretTexts
-  /** The names of arguments that are secret. */
+  /** The names of the arguments that tools declare as secret. */
   readonly #sensitive = new Set<string>()
-  /** Frozen messages as JSON without known secrets. Cached, because each message is part of every later request. */
+  /** The JSON of frozen messages, without known secrets. It is cached, because each message is part of every later request. */
   #written = new WeakMap<ChatMessage, string>()
   /** The number of secrets that were known when the cached messages were written. */
   #known = 0
 
-  /** `secrets`: the known secrets. Newly found ones are added. */
+  /** `secrets` contains the known secrets. New secrets are added to it. */
   constructor(secrets: SecretTexts) {
     this.#secrets = secrets
   }
 
-  /** The input of a run. */
+  /** Returns the attributes for the input of a run. */
   given(instructions: string | undefined, input: readonly ChatMessage[]): Attributes {
     return {
       ...(instructions === undefined ? {} : { 'gen_ai.system_instructions': this.#json([textPart(instructions)]) }),
@@ -46,7 +46,7 @@ export class SpanContent {
     return { 'gen_ai.output.messages': this.#json([{ role: 'assistant', parts: [textPart(text)], finish_reason: finishReason }]) }
   }
 
-  /** `secretsOf`: returns the names of a tool's secret arguments. */
+  /** Returns the attributes for a request. `secretsOf` returns the names of a tool's secret arguments. */
   request({ messages, tools = [] }: ModelRequest, secretsOf: (tool: string) => ReadonlySet<string>): Attributes {
     for (const message of messages) if (hasToolCalls(message)) for (const call of message.toolCalls) this.#learn(call.function, secretsOf)
     const system = messages.filter(({ role }) => role === 'system')
@@ -132,7 +132,7 @@ function callPart({ id, function: { name, arguments: json } }: { id: string; fun
   return { type: 'tool_call', id, name, arguments: jsonOrText(json) as JsonObject }
 }
 
-/** Omits the data of an image or document, which would be longer than everything else. */
+/** Converts a part of a message. The data of an image or document is left out, because it would be longer than everything else. */
 function partShown(part: ContentPart): Part {
   if (part.type === 'text') return textPart(part.text)
   const { mediaType } = part

@@ -1,6 +1,6 @@
 import { type Context, context } from './api.ts'
 
-/** Runs a piece of telemetry. Returns undefined if it throws. */
+/** Runs a part of the telemetry. Returns undefined if this part throws. */
 export type FailSafe = <T>(work: () => T) => T | undefined
 
 export function failSafe(onFailure: (error: unknown) => void): FailSafe {
@@ -14,9 +14,7 @@ export function failSafe(onFailure: (error: unknown) => void): FailSafe {
   }
 }
 
-/**
- * Runs a run's own work with `current` as the active context. The work is started exactly once, even if telemetry fails or the work throws.
- */
+/** Runs `work` with `current` as the active context. The work is started exactly once, even if telemetry fails or the work throws. */
 export function within<T>(attempt: FailSafe, current: Context | undefined, work: () => Promise<T>): Promise<T> {
   if (current === undefined) return work()
   let begun: Promise<T> | undefined

@@ -1,2 +1,2 @@
-// CommonJS, because its `require` allows our own message for a missing package, and bundlers follow it.
+// This file is CommonJS. A `require` lets the caller give its own error for a missing package, and bundlers follow it.
 exports.loadApi = () => require('@opentelemetry/api')

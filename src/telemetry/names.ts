@@ -2,18 +2,18 @@ import type { Usage } from '../core/messages.ts'
 
 /** The differences between versions of the conventions (https://github.com/open-telemetry/semantic-conventions-genai). */
 export interface Names {
-  /** Name of the attribute for the input tokens that were written to the provider's cache. */
+  /** The name of the attribute for the input tokens that were written to the provider's cache. */
   cacheWriteTokens: string
   cacheReadTokens: string
   reasoningTokens: string
-  /** Whether a run's span names the provider. */
+  /** Whether the span of a run names the provider. */
   providerOfAgent: boolean
   metrics: MetricNames
 }
 
 /**
- * The names of the metrics. A metric without a name is not recorded. Usage is recorded as one counter per kind of token, or as a single
- * histogram.
+ * The names of the metrics. A metric without a name is not recorded. Usage is recorded either as one counter for each kind of token, or as
+ * a single histogram.
  */
 export interface MetricNames {
   requestDuration: string
@@ -63,7 +63,7 @@ export const names137: Names = {
   },
 }
 
-/** The known token counts by kind. */
+/** Returns the known token counts, by kind. */
 export function tokensOf(usage: Usage): [kind: UsageKind, tokens: number][] {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   const counts: [UsageKind, number | undefined][] = [
@@ -86,7 +86,7 @@ const providerNames: ReadonlyMap<string, string> = new Map([
   ['xai', 'x_ai'],
 ])
 
-/** The name of a provider in the semantic conventions. An unknown provider keeps its own name. */
+/** Returns the name of a provider in the semantic conventions. An unknown provider keeps its own name. */
 export function providerName(provider: string): string {
   return providerNames.get(provider) ?? provider
 }

@@ -4,7 +4,7 @@ import { redactText } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
 
-/** Wraps a span. Removes `secrets` from events and errors. Throws if a method returns a promise, which its types don't rule out. */
+/** Wraps a span. Removes `secrets` from events and errors. Throws if a method returns a promise, because the types don't exclude it. */
 export class RedactedSpan {
   readonly #span: Span
   readonly #secrets: SecretTexts
@@ -45,7 +45,7 @@ export class RedactedSpan {
   }
 }
 
-/** Records a value without undefined attributes. */
+/** Records a value. Attributes that are undefined are left out. */
 export function recordIn(histogram: Histogram | undefined, value: number, attributes: Attributes): void {
   syncAnswer('record', histogram?.record(value, attributes))
 }

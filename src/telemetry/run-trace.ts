@@ -49,10 +49,10 @@ export interface TraceSetup {
   attempt: FailSafe
 }
 
-/** A measurement in progress. */
+/** A span that is in progress. */
 interface Open {
   span: RedactedSpan
-  /** Contains the span. */
+  /** The context in which the span is active. */
   context: Context
 }
 
@@ -62,8 +62,8 @@ interface OpenCall extends Open {
 
 /**
  * The spans of one run. Each execution is an `invoke_agent` span, whose children are `chat` and `execute_tool` spans. Runs inside a call
- * are children of the call's span. Each span is active while its work is in progress, and has the right parent even if no context manager
- * is registered.
+ * are children of the call's span. Each span is active while its work is in progress. It has the right parent even if no context manager is
+ * registered.
  */
 export class RunTrace implements RunTelemetry {
   readonly tap: EventTap
@@ -71,17 +71,17 @@ export class RunTrace implements RunTelemetry {
   readonly #try: FailSafe
   readonly #setup: TraceSetup
   readonly #content: SpanContent | undefined
-  /** Values of secret arguments, which must not be in a span. */
+  /** The values of secret arguments, which must not be in a span. */
   readonly #secrets = new SecretTexts()
-  /** The context in which the run was started. */
+  /** The context in which the caller started the run. */
   readonly #caller: Context
   readonly #calls = new Map<string, OpenCall>()
   readonly #agent: AgentIdentity
-  /** The run's metadata. Missing fields are taken from outer runs. */
+  /** The metadata of the run. Fields that are missing are taken from the outer runs. */
   readonly #metadata: JsonObject
   readonly #attributes: Attributes
   #execution: Open | undefined
-  /** The request in progress; a run has one at a time. */
+  /** The request in progress. A run has only one request at a time. */
   #request: Open | undefined
   #did = { requests: 0, calls: 0 }
   #usage: Usage | undefined
@@ -206,7 +206,7 @@ export class RunTrace implements RunTelemetry {
     }
   }
 
-  /** The call that this run is inside, or the outer run. */
+  /** The call that contains this run. If there is none, the execution of the outer run. */
   get #outer(): OpenCall | undefined {
     const { parent } = this.#run
     if (!(parent?.telemetry instanceof RunTrace)) return undefined
@@ -214,14 +214,14 @@ export class RunTrace implements RunTelemetry {
     return (toolCallId === undefined ? undefined : telemetry.#calls.get(toolCallId)) ?? telemetry.#execution
   }
 
-  /** `first`: the headers of the run's first execution, if this is a later one. */
+  /** Begins the span of an execution. `first` contains the trace headers of the run's first execution, if this is a later execution. */
   #beginExecution(execution: MeasuredExecution, first?: Json): Open {
     const origin = readTraceHeaders(first)
     const outer = this.#outer
     const caller = spanContextOf(this.#caller)
     const isLater = origin !== undefined
-    // An execution inside a call is a child of that call. Any other later execution of a run continues the trace of the first execution,
-    // regardless of what started it.
+    // An execution inside a call is a child of that call. Any other later execution continues the trace of the first execution, whatever
+    // has started it.
     const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
     const link = outer === undefined && isLater && caller !== undefined && caller.traceId !== origin.traceId ? [{ context: caller }] : []
     const { name } = this.#agent
@@ -241,7 +241,7 @@ export class RunTrace implements RunTelemetry {
     return this.#begin(`chat ${measured.model}`, SpanKind.CLIENT, attributes)
   }
 
-  /** Undefined for a response without a stream. */
+  /** Starts to measure the pieces of a response. Returns undefined for a response without a stream. */
   #timeChunks(measured: MeasuredRequest): ChunkTimes | undefined {
     if (measured.request.stream === false) return undefined
     const times = new ChunkTimes()
@@ -282,7 +282,7 @@ export class RunTrace implements RunTelemetry {
     return { span: new RedactedSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
 
-  /** If a span of the caller is active inside a call, new spans are its children. */
+  /** Returns the context for spans inside a call. If the caller's code has an active span there, new spans are children of that span. */
   #below({ context: call }: Open): Context {
     const current = context.active()
     const inside = spanContextOf(current)
@@ -323,7 +323,7 @@ export class RunTrace implements RunTelemetry {
 
   #tell(event: RunEvent): void {
     if (event.meta.runId !== this.#run.runId || this.#execution === undefined) return
-    // A call that was in progress has its own span.
+    // Skips a rejected call that was in progress, because that call has its own span.
     if (event.type === 'TOOL_CALL_REJECTED' && this.#calls.has(event.meta.toolCallId ?? '')) return
     const { span } = (event.type === 'MODEL_RETRY' ? this.#request : undefined) ?? this.#execution
     recordEvent(span, event)
@@ -337,10 +337,10 @@ export class RunTrace implements RunTelemetry {
   }
 }
 
-/** Errors whose message quotes the model. */
+/** The codes of errors whose message quotes the model. */
 const quotesTheModel: ReadonlySet<string> = new Set(['refusal', 'invalid_output', 'guardrail'])
 
-/** The usage of a run: only input and output. Its requests have the cache counts. */
+/** Returns the usage of a run: only input, output and cost. The spans of its requests have the cache counts. */
 function usageOfRun({ inputTokens, outputTokens, costUsd }: Usage): Attributes {
   return {
     'gen_ai.usage.input_tokens': inputTokens,

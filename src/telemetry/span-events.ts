@@ -3,7 +3,7 @@ import type { EventName, MadeDecision, RunEvent } from '../core/events.ts'
 import { type Attributes, SpanStatusCode } from './api.ts'
 import type { RedactedSpan } from './redacted-span.ts'
 
-/** The events of a run that become events of its span. */
+/** The events of a run that are also recorded as events of a span. */
 export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
   'MODEL_RETRY',
   'TOOL_CALL_REJECTED',
@@ -55,12 +55,12 @@ export function recordEvent(span: RedactedSpan, event: RunEvent): void {
   }
 }
 
-/** The attribute that names who made the decision. A string is used verbatim, any other value as JSON. */
+/** Returns the attribute that names who made the decision. A string is used unchanged, and any other value as JSON. */
 export function decisionAttributes({ by }: MadeDecision): Attributes {
   return { 'toolloop.decision.by': by === undefined || typeof by === 'string' ? by : JSON.stringify(by) }
 }
 
-/** Records what was thrown, and marks the span as failed. */
+/** Records a thrown value and marks the span as failed. */
 export function recordFailure(span: RedactedSpan, error: unknown, code: string): void {
   recordException(span, error)
   markFailed(span, code, messageOf(error))

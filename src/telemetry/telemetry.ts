@@ -16,17 +16,18 @@ export type SemanticConventions = 'latest' | '1.37'
 /** The options of `telemetry`. */
 export interface TelemetryOptions {
   /**
-   * Creates the spans. Default: the tracer of the provider registered with `@opentelemetry/api`. The provider may also be registered later.
+   * The tracer, which creates the spans. Default: the tracer of the provider that is registered with `@opentelemetry/api`. The provider may
+   * also be registered later.
    */
   tracer?: Tracer
-  /** Creates the metrics. Default: the meter of the registered provider. */
+  /** The meter, which creates the metrics. Default: the meter of the registered provider. */
   meter?: InstrumentMaker
   /**
    * Whether spans contain the conversation: instructions, messages, tools, arguments and results, with secrets redacted. Default: true if
    * the environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`, otherwise false.
    */
   content?: boolean
-  /** Default: `'latest'`. */
+  /** The version of the semantic conventions. Default: `'latest'`. */
   semconv?: SemanticConventions
   /**
    * Names of `metadata` fields to add to the spans of a run, as attributes `toolloop.metadata.FIELD`. Maximum 32 names. Texts that look
@@ -80,8 +81,8 @@ function contentByEnvironment(): boolean {
 }
 
 /**
- * A meter that was created before a provider was registered records nothing. The instruments are therefore recreated when the provider
- * changes.
+ * Returns the instruments of a meter. If the registered provider changes, they are created again, because a meter that was created before a
+ * provider was registered records nothing.
  */
 function instrumentsOf(meter: InstrumentMaker | undefined, names: ConstructorParameters<typeof Instruments>[1]): () => Instruments {
   if (meter !== undefined) {

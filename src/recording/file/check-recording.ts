@@ -1,18 +1,21 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type RecordedModelRequest, type RecordedRun, requestsOf } from '../format.ts'
 
-/** Throws an error about an invalid value: its place, what was expected, and what was found. */
+/** Throws an error about an invalid value. The error contains the place of the value, the expected form, and the value. */
 export type Wrong = (place: string, expected: string, got: unknown) => never
 
 type Check = (value: unknown, place: string, wrong: Wrong) => void
 
-/** Checks everything that reading and replaying a run relies on. `at`: the path of the run, with a trailing dot. */
+/** Checks all data that reading and replaying a run requires. `at` is the path of the run, with a dot at the end. */
 export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   for (const [name, check] of Object.entries(runFields)) check(run[name], at + name, wrong)
   checkReferences(run as never, at, wrong)
 }
 
-/** Checks the references between the parts of a run. `run`: the run as stored in the file. The types of its fields have been checked. */
+/**
+ * Checks the references between the parts of a run. `run` has the form that it has in the file. The types of its fields have already been
+ * checked.
+ */
 function checkReferences(run: RecordedRun, at: string, wrong: Wrong): void {
   const { instructions, messages, earlier, tools } = run.given
   if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)
@@ -54,7 +57,7 @@ const optional = (check: Check): Check => {
 }
 const oneOf = (...values: string[]) => isA(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
 const yes = isA('true', (value) => value === true)
-/** Accepts a text, or anything `check` accepts. */
+/** Accepts a text, and any value that `check` accepts. */
 const textOr = (check: Check): Check => {
   return (value, place, wrong) => {
     if (typeof value !== 'string') check(value, place, wrong)
@@ -96,7 +99,7 @@ const request = object({
 })
 
 const kindOfPieces = oneOf('text', 'reasoning', 'call', 'arguments')
-/** A kind, then the index of the call if it has one, then texts. */
+/** Accepts a kind, followed by the index of the call if the kind has one, and by texts. */
 const pieces: Check = (value, place, wrong) => {
   list(() => {})(value, place, wrong)
   const [kind, ...rest] = value as unknown[]

@@ -1,9 +1,9 @@
-/** The longest line that holds a whole value. */
+/** Maximum length of a line that holds a whole value. */
 export const width = 120
 
 /**
- * Formats JSON to be read and compared line by line. A value that fits is written on one line. Otherwise each field and item gets its own
- * line, except that plain items of an array fill lines.
+ * Formats JSON to be read and compared line by line. A value that fits is written on one line. Otherwise, each field and item gets its own
+ * line. If an array contains only plain items, several items share a line.
  */
 export function layOut(value: unknown, indent = '', before = 0): string {
   if (typeof value !== 'object' || value === null) return onOneLine(value)
@@ -42,7 +42,10 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
   return lines
 }
 
-/** Returns the part of `room` that remains after a value; negative if the value doesn't fit. Doesn't serialize a long value to find out. */
+/**
+ * Returns the part of `room` that is left after a value. The result is negative if the value doesn't fit. A long value is not serialized to
+ * find out.
+ */
 function roomBeside(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length
   if (typeof value !== 'object' || value === null) return room

@@ -24,14 +24,14 @@ import { RecordingSecrets, secretsOf } from '../secrets.ts'
 import { checkRun, type Wrong } from './check-recording.ts'
 import { layOut } from './layout.ts'
 
-/** Writes the file atomically. Only its owner can read it. */
+/** Writes the file atomically. Only the owner of the file can read it. */
 export async function writeRecording(file: string | URL, recording: RunRecording): Promise<void> {
   await replaceFile(pathOf(file), recordingToText(recording))
 }
 
 /**
- * Returns the recording in the file that is about to be replaced; undefined if there is no file. Rejects if the file is not a recording, or
- * can't be written.
+ * Returns the recording in the file that is about to be replaced. Returns undefined if there is no file. Rejects if the file is not a
+ * recording, or can't be written.
  */
 export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
   const path = pathOf(file)
@@ -56,7 +56,7 @@ export function readRecording(file: string | URL): RunRecording {
   return recordingFromText(text, path)
 }
 
-/** Throws `invalid_option` for anything but a path or a `file:` URL. */
+/** Returns the path of a file. Throws `invalid_option` for anything but a path or a `file:` URL. */
 export function pathOf(file: string | URL): string {
   if (file instanceof URL && file.protocol === 'file:') return fileURLToPath(file)
   if (typeof file === 'string' && file !== '') return file
@@ -71,7 +71,7 @@ export function recordingToText(recording: RunRecording): string {
   return `${layOut(shorten(recording))}\n`
 }
 
-/** Parses a recording. `where`: names the text in errors. */
+/** Parses a recording. `where` is the name of the text in errors. */
 export function recordingFromText(text: string, where = 'recording'): RunRecording {
   let json: unknown
   try {
@@ -84,13 +84,15 @@ export function recordingFromText(text: string, where = 'recording'): RunRecordi
   return lengthen<RunRecording>(json as never)
 }
 
-/** A recording, and its secrets. */
+/** A recording, and the secrets that were found in it. */
 export interface OpenRecording {
   recording: RunRecording
   secrets: RecordingSecrets
 }
 
-/** Opens a recording, or its file, for a replay. `known`: secret texts to redact. Throws the same errors as `readRecording`. */
+/**
+ * Opens a recording, or the file of one, for a replay. `known` contains secret texts to redact. Throws the same errors as `readRecording`.
+ */
 export function openRecording(recorded: RunRecording | string | URL, known?: Iterable<string>): OpenRecording {
   const isFile = typeof recorded === 'string' || recorded instanceof URL
   if (!isFile) checkRecording(recorded, 'recording')
@@ -101,7 +103,7 @@ export function openRecording(recorded: RunRecording | string | URL, known?: Ite
   return { recording: texts.length === 0 ? recording : atOnce(secrets.cleanRun(recording)), secrets }
 }
 
-/** The depth limit of plain data. No real run is nested deeper. */
+/** Maximum nesting depth of a recording. No real run is nested deeper. */
 const mostLevels = 1_000
 
 function checkRecording(json: unknown, where: string): void {
@@ -124,7 +126,7 @@ function checkRecording(json: unknown, where: string): void {
   checkRun(json, '', wrong)
 }
 
-/** Shortens a run to its form in the file. */
+/** Converts a run to the short form that it has in the file. */
 function shorten(run: RecordedRun): RecordedRun {
   let before = firstMessages(run.given)
   return withSteps(run, (step) => {
@@ -134,13 +136,13 @@ function shorten(run: RecordedRun): RecordedRun {
   })
 }
 
-/** Shortens a step to its form in the file. `before`: the messages of the last request before it. */
+/** Converts a step to the short form that it has in the file. `before` contains the messages of the last request before the step. */
 export function shortStep(given: RecordedInput, before: readonly ChatMessage[], step: RecordedStep): RecordedStep {
   if (Array.isArray(step)) return step.map((turn, at) => shortRequest(given, step[at - 1]?.request.messages ?? before, turn))
   return isCall(step) && step.runs !== undefined ? { ...step, runs: step.runs.map(shorten) } : step
 }
 
-/** Returns the messages of a turn's last request; undefined if the step is not a turn. */
+/** Returns the messages of the last request of a turn. Returns undefined if the step is not a turn. */
 export function lastMessages(step: RecordedStep | undefined): readonly ChatMessage[] | undefined {
   return Array.isArray(step) ? step.at(-1)?.request.messages : undefined
 }
@@ -153,7 +155,7 @@ function shortRequest(given: RecordedInput, before: readonly ChatMessage[], { re
   return { request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }
 }
 
-/** Restores all messages and tools of a run that `shorten` has shortened. */
+/** Restores a run that `shorten` has converted, with all messages and tools of its requests. */
 export function lengthen<Run extends RecordedRun>(run: Run): Run {
   let before = firstMessages(run.given)
   const longRequest = ({ request, ...turn }: RecordedRequest): RecordedRequest => {
@@ -168,7 +170,7 @@ export function lengthen<Run extends RecordedRun>(run: Run): Run {
   })
 }
 
-/** Predicts the messages of the first request. */
+/** Returns the messages with which the first request is expected to start. */
 export function firstMessages({ instructions, messages }: RecordedInput): readonly ChatMessage[] {
   return instructions === undefined ? messages : [{ role: 'system', content: instructions }, ...messages]
 }
@@ -178,7 +180,7 @@ function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessa
   return differs < 0 ? messages.length : differs
 }
 
-/** Definitions that belong to a recorded run's tools and occur in all its requests. */
+/** Caches the definitions that are known to be equal to a tool of the recorded run. They occur in all its requests. */
 const knownDefinitions = new WeakMap<RecordedInput['tools'], WeakSet<ToolDefinition>>()
 
 function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {

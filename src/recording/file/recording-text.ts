@@ -12,14 +12,14 @@ interface Recorded {
   run: RecordedRun
 }
 
-/** Writes the file of a recorded run without its secrets, like `writeRecording`, but yields to the event loop. */
+/** Writes the file of a recorded run without its secrets. Unlike `writeRecording`, yields to the event loop. */
 export async function writeRecorded(file: string | URL, recorded: Recorded, secrets: RecordingSecrets): Promise<void> {
   await replaceFile(pathOf(file), await recordingText(recorded, secrets))
 }
 
 /**
- * Writes a recorded run as text, in pieces: the same text as `recordingToText` writes for the run without its secrets. `secrets`: those
- * known before the run is searched. Yields to the event loop.
+ * Converts a recorded run to text, in pieces. The text is the one that `recordingToText` returns for the run without its secrets. `secrets`
+ * contains the secrets that are known before the run is searched. Yields to the event loop.
  */
 export function recordingText(recorded: Recorded, secrets: RecordingSecrets): Promise<string[]> {
   return inTurns(textInParts(recorded, secrets))

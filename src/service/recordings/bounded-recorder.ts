@@ -3,25 +3,25 @@ import { sizeUpTo } from '../../core/json.ts'
 import type { RecordedPart, RunRecording } from '../../recording/format.ts'
 import { RecordingRecorder } from '../../recording/recorder.ts'
 
-/** The approximate limit of one recording, in characters. */
+/** The approximate maximum size of one recording, in characters. */
 export const longestRecording = 2_000_000
 export const tooLong: string = `it is longer than ${longestRecording} characters`
-/** The approximate size of a part without its texts. */
+/** The approximate size of a part without its texts, in characters. */
 const ofEach = 500
 
-/** Records one run up to a size limit. Beyond the limit, nothing more is recorded, and the existing recording is marked as incomplete. */
+/** Records one run up to a size limit. If the limit is reached, recording stops, and the recording is marked as incomplete. */
 export class BoundedRecorder extends RecordingRecorder {
   readonly #grown: (by: number) => void
   #size = 0
 
-  /** `earlier`: the existing recording of the run, if any, and its size in characters. */
+  /** `earlier` is the existing recording of the run, with its size in characters. */
   constructor(grown: (by: number) => void, earlier?: { recording: RunRecording; characters: number }) {
     super({ earlier: earlier?.recording })
     this.#grown = grown
     this.#size = earlier?.characters ?? 0
   }
 
-  /** The approximate size, in characters. */
+  /** The approximate size of the recording, in characters. */
   get size(): number {
     return this.#size
   }
@@ -35,7 +35,10 @@ export class BoundedRecorder extends RecordingRecorder {
   }
 }
 
-/** Returns the size a part adds to the recording. A request shares the messages of earlier ones, and a nested run has its own parts. */
+/**
+ * Returns the size that a part adds to the recording. The requests of a turn are not counted, because they share their messages with
+ * earlier requests. Nested runs are not counted either, because their parts are counted separately.
+ */
 function sizeOf(part: RecordedPart): number {
   const own = Array.isArray(part) ? part.map(({ request: _, ...came }) => came) : 'runs' in part ? { ...part, runs: [] } : part
   return sizeUpTo(longestRecording, own)

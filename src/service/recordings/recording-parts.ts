@@ -4,7 +4,7 @@ import { lengthen } from '../../recording/file/recording-file.ts'
 import { type RecordedInput, type RecordedResult, type RecordedRun, type RecordedStep, requestsOf } from '../../recording/format.ts'
 import { ordered } from '../../recording/recorder.ts'
 
-/** A recording read from its parts. */
+/** A recording that was read from its parts. */
 export interface RecordingInParts {
   run: RecordedRun
   /** The size of each part in characters, by name. */
@@ -12,9 +12,9 @@ export interface RecordingInParts {
 }
 
 /**
- * Assembles a recording from its parts, in any order. Returns undefined if no parts are given. Each step is one part, stored under its key
- * in the format of the recording file. `given` and `result` are two more parts. A run can therefore be stored step by step, without
- * storing anything twice.
+ * Assembles a recording from its parts, in any order. Each step is one part, which is stored under the key of the step in the format of the
+ * recording file. `given` and `result` are two more parts. A run can therefore be stored step by step, without storing anything twice.
+ * Returns undefined if there are no parts.
  */
 export async function recordingOfParts(parts: readonly RecordingPart[]): Promise<RecordingInParts | undefined> {
   const written = parts.filter(({ value }) => value !== '')
@@ -27,7 +27,7 @@ export async function recordingOfParts(parts: readonly RecordingPart[]): Promise
   return { run, sizes: new Map(written.map(({ name, value }) => [name, value.length])) }
 }
 
-/** Freezes messages, as in a run, so that each is searched once however many requests it is in. */
+/** Freezes messages, as in a run. A frozen message is searched once, however many requests contain it. */
 function freeze(messages: readonly ChatMessage[]): void {
   for (const message of messages) Object.freeze(message)
 }

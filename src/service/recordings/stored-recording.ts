@@ -21,7 +21,7 @@ const keptForEnd = 10_000
 /** The recorded run. */
 interface RunRecorded {
   readonly id: string
-  /** The current execution. */
+  /** The id of the current execution. */
   readonly attempt: string | undefined
   readonly redactor: { readonly secrets: Iterable<string> }
 }
@@ -29,7 +29,7 @@ interface RunRecorded {
 export interface StoredRecordingParts {
   run: RunRecorded
   shown: Pick<ShownRuns, 'keepRecording' | 'writesInOrder'>
-  /** The secrets known before the run starts. */
+  /** The secrets that are known before the run starts. */
   secrets: RecordingSecrets
   grown(by: number): void
   /** Called when this process stops recording the run. */
@@ -38,24 +38,27 @@ export interface StoredRecordingParts {
 }
 
 /**
- * Records a run in the store of its journal. The redacted recording of a step is stored before the journal records the step. Therefore any
- * process that resumes the run can continue the recording. If a step is repeated, the new recording replaces the earlier one.
+ * Records a run in the store of its journal. The redacted recording of a step is stored before the journal records the step. Therefore, any
+ * process that resumes the run can continue the recording. If a step is repeated, its new recording replaces the earlier one.
  */
 export class StoredRecording extends BoundedRecorder {
   readonly #parts: StoredRecordingParts
   readonly #secrets: RecordingSecrets
-  /** The size of each stored part, and the total size, in characters. */
+  /** The size of each stored part, and the size of all stored parts, in characters. */
   readonly #sizes: Map<string, number>
   #characters = 0
-  /** Digests of the stored parts. Most parts never change, because they contain no secrets that are found later. */
+  /**
+   * The digests of the stored parts. A part is stored again only if its digest changes, which happens if it contains secrets that are found
+   * later.
+   */
   readonly #digests = new Map<string, string>()
-  /** Names of the parts that have to be stored. */
+  /** The names of the parts that must be stored. */
   readonly #changed = new Set<string>()
-  /** The number of secrets known at the last write. */
+  /** The number of secrets that were known at the last write. */
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `left`: names of stored parts without a recording, because other parts were deleted to make room. */
+  /** `left` contains the names of stored parts without a recording. Such parts are left over if other parts were deleted to make room. */
   constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
@@ -66,13 +69,13 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     for (const name of left) this.#changed.add(name)
-    // The stored parts may have been written with the secrets known now.
+    // An earlier process may have written the stored parts with the secrets that are known now.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
   /**
-   * Stores what is new, and redacts newly found secrets in stored parts. Resolves when the completed step may be recorded. Never rejects: a
-   * failed write is tried again the next time.
+   * Stores new parts, and redacts newly found secrets in stored parts. Resolves when the journal may record the completed step. Never
+   * rejects: a write that failed is repeated with the next one.
    */
   async keep(): Promise<void> {
     const { live } = this
@@ -82,7 +85,8 @@ export class StoredRecording extends BoundedRecorder {
   }
 
   /**
-   * Called for a step that an earlier execution has completed. If the step is a turn that was not recorded, marks the recording as partial.
+   * Called for a step that an earlier execution has completed. If the step is a turn that was not recorded, marks the recording as
+   * incomplete.
    */
   passed(step: string, value: unknown): void {
     const { given, steps = {} } = this.live ?? {}
@@ -104,13 +108,13 @@ export class StoredRecording extends BoundedRecorder {
 
   protected override noted(run: RecordedScope, part: string, value: RecordedPart | undefined): void {
     super.noted(run, part, value)
-    // A nested run is stored with its call.
+    // A nested run has no part of its own, because it is stored with the call that contains it.
     if (run.runId !== this.#parts.run.id) return
     this.#changed.add(part)
     const { steps = {} } = this.live ?? {}
     const { [part]: call } = steps
     if (!isCall(call)) return
-    // A nested run that is repeated is recorded with the call that started it.
+    // A nested run that is repeated is recorded in the call that started it, so this call is stored again.
     for (const [key, step] of Object.entries(steps)) if (isCall(step) && step.id === call.id) this.#changed.add(key)
   }
 
@@ -120,21 +124,21 @@ export class StoredRecording extends BoundedRecorder {
     const { isStopped } = this
     const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
     if (!this.#parts.shown.writesInOrder) await written?.stored
-    // The note that the recording is incomplete may be the last write.
+    // If this write has stopped the recording, the note that says so must be written, too.
     if (!isStopped && this.isStopped) await this.#write(live)
   }
 
-  /** Resolves as soon as the parts are handed over to the store. `stored` resolves when they are stored. */
+  /** Resolves when the parts are handed over to the store. `stored` resolves when they are stored. */
   async #handOver(live: RecordedRun, names: Set<string>): Promise<{ stored: Promise<unknown> }> {
     const { run, shown } = this.#parts
     this.#secrets.add(run.redactor.secrets)
-    // The run continues meanwhile, and its next parts have not been searched for secrets.
+    // The parts are read now, because the run continues meanwhile, and parts that it adds have not been searched for secrets.
     const changed = [...names].toSorted(compareSteps).map((name) => partOf(live, name))
     for (const { name, value } of changed) {
       if (isStep(name, value)) await inTurns(this.#secrets.learn({ given: live.given, steps: { [name]: value } }))
     }
     const { size } = this.#secrets
-    // A run may never end, so newly found secrets are removed from all parts at once.
+    // Newly found secrets are removed from all stored parts at once, because a run may never end.
     if ((this.#secretsWritten ?? size) < size) {
       for (const name of ['given', ...Object.keys(live.steps)]) {
         if (names.has(name)) continue
@@ -171,21 +175,23 @@ export class StoredRecording extends BoundedRecorder {
     const secrets = this.#secrets
     if (name === 'given') return this.#jsonOf(name, given, () => secrets.cleanInput(given))
     if (!isStep(name, value)) return this.#jsonOf(name, value, () => secrets.clean(value))
-    // Parts that aren't stored need no search.
+    // The part is shortened first, because only the stored parts need to be searched.
     const short = shortStep(given, before, value)
     return this.#jsonOf(name, short, () => secrets.cleanStep(short))
   }
 
-  /** Checks the size before the search, because searching an oversized part would block others. */
+  /**
+   * Converts a part to redacted JSON. The size is checked before the search, because searching an oversized part would block other work.
+   */
   async #jsonOf(name: string, value: object | undefined, clean: () => InParts<object | undefined>): Promise<string> {
     if (value === undefined) return ''
     const isNeeded = name === 'given' || name === 'result'
-    // Once a part is missing, no more parts are stored.
+    // Once a part could not be stored, no further parts are stored.
     if (this.isStopped && !isNeeded && !this.#sizes.get(name)) return ''
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
     if (!isLargerThan(room, value)) {
       const json = await writeJson((await inTurns(clean())) ?? {})
-      // JSON escapes quotes and other characters, so it is longer.
+      // The final size is checked again, because JSON is longer than the text: it escapes quotes and other characters.
       if (json.length <= room) return json
     }
     this.stop(tooLong)
@@ -193,7 +199,7 @@ export class StoredRecording extends BoundedRecorder {
   }
 }
 
-/** A part of the run at one time. */
+/** A part of the run at a certain time. */
 interface Part {
   name: string
   value: RecordedPart | undefined

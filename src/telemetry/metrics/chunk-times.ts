@@ -2,8 +2,8 @@ import type { PieceTimes } from '../../agent/types/model-call.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 
 /**
- * Maximum number of values to record per response. Recording a value takes an SDK microseconds, and a response may have thousands of
- * pieces.
+ * Maximum number of values that are recorded for a response. Recording a value takes an SDK microseconds, and a response may have thousands
+ * of pieces.
  */
 const mostRecorded = 8
 
@@ -13,7 +13,7 @@ export class ChunkTimes implements PieceTimes {
   #first: number | undefined
   #last = 0
 
-  /** When the first piece arrived, by `performance.now()`. Undefined if none has. */
+  /** When the first piece arrived, on the clock of `performance.now()`. Undefined before that. */
   get first(): number | undefined {
     return this.#first
   }
@@ -29,7 +29,7 @@ export class ChunkTimes implements PieceTimes {
     this.#first = undefined
   }
 
-  /** The gaps between pieces, in seconds. If there are more than eight, returns eight evenly spaced ones. */
+  /** Returns the gaps between pieces, in seconds. If there are more than eight gaps, returns eight evenly spaced ones. */
   between(): number[] {
     const gaps = this.#gaps
     const count = Math.min(gaps.length, mostRecorded)
@@ -38,7 +38,7 @@ export class ChunkTimes implements PieceTimes {
   }
 }
 
-/** The time to the first piece, in seconds. Excludes the time that the request waited before it was sent. */
+/** Returns the time to the first piece, in seconds. The time that the request waited before it was sent is not included. */
 export function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
   const { timeToFirstTokenMs, waitedMs = 0 } = response
   const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)

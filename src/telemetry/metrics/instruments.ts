@@ -17,7 +17,7 @@ const tokens = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_
 /** The part of a meter that telemetry needs. */
 export type InstrumentMaker = Pick<Meter, 'createCounter' | 'createHistogram'>
 
-/** The metrics of runs, with the names of one version of the conventions. */
+/** The metrics of runs. Their names belong to one version of the conventions. */
 export class Instruments {
   readonly #requestDuration: Histogram
   readonly #timeToFirstChunk: Histogram
@@ -43,7 +43,7 @@ export class Instruments {
     this.#recordTokens = tokenRecorder(meter, names.usage)
   }
 
-  /** Records a finished model request, successful or not. */
+  /** Records a model request that has ended, successfully or not. */
   request(seconds: number, firstChunkSeconds: number | undefined, usage: Usage | undefined, attributes: Attributes): void {
     recordIn(this.#requestDuration, seconds, attributes)
     if (firstChunkSeconds !== undefined) recordIn(this.#timeToFirstChunk, firstChunkSeconds, attributes)
@@ -75,7 +75,7 @@ function tokenRecorder(
       'createHistogram',
       meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } }),
     )
-    // The old metric counts only input and output.
+    // The old metric counts only input and output tokens.
     return (kind, count, attributes) => {
       if (kind === 'input' || kind === 'output') recordIn(usage, count, { ...attributes, 'gen_ai.token.type': kind })
     }

@@ -1,7 +1,7 @@
 import { messageOf } from '../../core/errors.ts'
 
 interface Result {
-  /** 0: success. */
+  /** The outcome of an export. 0 means success. */
   code: number
   error?: Error
 }
@@ -16,19 +16,22 @@ interface Exporter<Items> {
 interface Bounds<Items> {
   /** Splits items that are too large for one request, because a request is encoded without a pause. */
   split?(items: Items): readonly Items[]
-  /** Time limit of a request, including its retries, in milliseconds. The SDK itself does not limit a response that never ends. */
+  /**
+   * The time limit of a request, including its retries, in milliseconds. The limit is needed because the SDK waits without limit for a
+   * response that never ends.
+   */
   timeoutMs: number
   /** Maximum number of waiting requests, including the one in progress. Default: unlimited. */
   mostWaiting?: number
-  /** When this signal is aborted, every wait ends. */
+  /** A signal that ends all waiting when it is aborted. */
   stop: AbortSignal
-  /** Called with the items once their export has ended. `failure` says why it failed; undefined if it succeeded. */
+  /** Called with the items when their export has ended. `failure` is the reason for a failure. It is undefined if the export succeeded. */
   ended(items: Items, failure?: string): void
 }
 
 /**
- * Changes an exporter so that it sends one request at a time, each within a time limit. Failures are only reported to `ended`. The SDK is
- * told at once that each export has succeeded. It would otherwise wait with a timer that keeps the process running.
+ * Changes an exporter so that it sends one request at a time, each within a time limit. Failures are reported only to `ended`. The SDK is
+ * told immediately that each export has succeeded, because it would otherwise wait with a timer that keeps the process running.
  */
 export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own, bounds: Bounds<Items>): Own {
   const { split = (items) => [items], timeoutMs, mostWaiting = Number.POSITIVE_INFINITY, stop, ended } = bounds
@@ -70,7 +73,7 @@ export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own,
 function reasonOf(error: unknown): string {
   const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown }
   const status = typeof code === 'number' ? `status ${code}: ` : ''
-  // A protobuf response is not shown.
+  // Only a readable response is shown. A response in protobuf is not.
   const said = typeof data === 'string' && /^[\x20-\x7e\s]+$/.test(data) ? `: ${data.trim()}` : ''
   return `${status}${messageOf(error)}${said}`
 }

@@ -10,7 +10,7 @@ export class SpanRoom {
   readonly #mostSpans: number
   #spans = 0
   #characters = 0
-  /** The number of spans that were dropped because there was no room, or that did not arrive. */
+  /** The number of spans that were lost, because there was no room for them or because their export failed. */
   lost = 0
 
   constructor(mostSpans: number) {
@@ -57,7 +57,7 @@ export function splitBySize(spans: readonly ReadableSpan[]): ReadableSpan[][] {
   return parts
 }
 
-/** The approximate number of characters. */
+/** Returns the approximate number of characters of a span. */
 function sizeOf({ attributes, events }: ReadableSpan): number {
   return events.reduce(
     (sum, event) => sum + event.name.length + sizeOfAttributes(event.attributes ?? {}),

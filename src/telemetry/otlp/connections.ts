@@ -5,8 +5,8 @@ import { Socket } from 'node:net'
 import type { Signal } from './settings.ts'
 
 /**
- * Creates an agent whose connections don't keep the process running: a collector may never finish its response. The variables for
- * certificates (https://opentelemetry.io/docs/specs/otel/protocol/exporter/) are read here, because the SDK only reads them for its own
+ * Creates an agent whose connections don't keep the process running, because a collector may never finish its response. The agent reads the
+ * variables for certificates (https://opentelemetry.io/docs/specs/otel/protocol/exporter/), because the SDK reads them only for its own
  * connections.
  */
 export function agentFor(signal: Signal, protocol: string): HttpAgent {

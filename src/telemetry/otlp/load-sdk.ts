@@ -10,7 +10,7 @@ export type Sdk = typeof import('@opentelemetry/context-async-hooks') &
 
 const names = ['context-async-hooks', 'exporter-metrics-otlp-proto', 'exporter-trace-otlp-proto', 'resources', 'sdk-metrics', 'sdk-trace']
 
-/** Rejects with `missing_dependency` if one of the packages is not installed. */
+/** Loads the packages. Rejects with `missing_dependency` if one of them is not installed. */
 export async function loadSdk(): Promise<Sdk> {
   try {
     return {

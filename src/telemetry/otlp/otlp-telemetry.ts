@@ -15,7 +15,7 @@ import { type OtlpPlace, type OtlpSettings, readOtlpSettings, type Signal } from
 
 /** The options of `otlpTelemetry`. */
 export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv' | 'metadata'> {
-  /** Receives a warning the first time that telemetry can't be delivered. Default: the package's own logger, on standard error. */
+  /** Receives a warning when telemetry can't be delivered for the first time. Default: the package's own logger, on standard error. */
   logger?: Logger
 }
 
@@ -41,14 +41,14 @@ const closeMs = 5_000
 
 /**
  * Sends traces and metrics to a collector by OTLP over HTTP, with the OpenTelemetry SDK and the standard environment variables (`OTEL_…`).
- * If the process has no tracer provider, registers its own, so that spans of libraries inside a tool are exported too. A collector that is
- * down, slow or silent costs a limited amount of memory, and is logged once. Rejects with `invalid_option`, or with
- * `missing_dependency` if the SDK is not installed.
+ * If the process has no tracer provider, registers one, so that the spans of libraries inside a tool are also exported. A collector that is
+ * down, slow or silent costs a limited amount of memory, and is logged once. Rejects with `invalid_option`, or with `missing_dependency` if
+ * the SDK is not installed.
  */
 export async function otlpTelemetry(options: OtlpOptions = {}): Promise<OtlpTelemetry> {
   checkOptionNames(options, optionNames, '`otlpTelemetry`')
   const { content, semconv, metadata } = options
-  // Throws for invalid options, before anything is started.
+  // This call throws for invalid options, before anything is started.
   telemetry({ content, semconv, metadata })
   const settings = readOtlpSettings(options)
   if (settings === undefined) return { telemetry: undefined, close: async () => {} }
@@ -65,7 +65,7 @@ function startExport(sdk: Sdk, options: OtlpOptions, settings: OtlpSettings): Ot
   const exporterOptions = (signal: Signal, url: URL) => ({
     url: url.href,
     headers: async () => {
-      // Makes the exporter give up instead of retrying, which would keep the process running.
+      // An error makes the exporter give up. A retry would keep the process running.
       stop.signal.throwIfAborted()
       return { ...headers }
     },
@@ -141,7 +141,9 @@ function makeSampler(sdk: Sdk, { name, ratio }: OtlpSettings['sampler']): Sample
   return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root
 }
 
-/** Registers what the process lacks: a context manager, a tracer provider and a diagnostics logger. Returns a function that undoes this. */
+/**
+ * Registers a context manager, a tracer provider and a diagnostics logger, if the process has none. Returns a function that undoes this.
+ */
 function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string) => void): () => void {
   const keepsContext = context.setGlobalContextManager(new sdk.AsyncLocalStorageContextManager().enable())
   const providesTracers = trace.setGlobalTracerProvider({ getTracer: (...scope) => tracers().getTracer(...scope) })
@@ -157,9 +159,10 @@ function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string)
   }
 }
 
-/** Logs the first problem as a warning, and later ones at debug level. */
+/** Returns a function that logs the first problem as a warning, and later problems at debug level. */
 function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
-  // A collector's error may quote a key without the scheme before it, such as `Bearer`.
+  // Both forms of a header's value are redacted, because a collector's error may quote a key without the scheme before it, such as
+  // `Bearer`.
   const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   let isLogged = false
   return (problem) => {

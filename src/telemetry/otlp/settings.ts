@@ -1,21 +1,21 @@
 import { unescape as decode } from 'node:querystring'
 import { InvalidOptionError } from '../../core/errors.ts'
 
-/** Where OTLP data is sent. Absent options are read from the environment. */
+/** Where OTLP data is sent. Options that are absent are read from the environment. */
 export interface OtlpPlace {
   /**
    * The collector's address; `/v1/traces` and `/v1/metrics` are appended. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`, or
    * `http://localhost:4318`.
    */
   endpoint?: string
-  /** Headers sent with every request. They replace headers of the same name in `OTEL_EXPORTER_OTLP_HEADERS`. */
+  /** Headers that are sent with every request. They replace headers of the same name in `OTEL_EXPORTER_OTLP_HEADERS`. */
   headers?: Readonly<Record<string, string>>
-  /** False: only traces. Default: true. */
+  /** Whether to send metrics in addition to traces. Default: true. */
   metrics?: boolean
 }
 
 export interface OtlpSettings {
-  /** Where traces are sent. Undefined: they are not exported. */
+  /** The URL for traces. Undefined if traces are not exported. */
   traces: URL | undefined
   metrics: URL | undefined
   sampler: { name: string; ratio: number }
@@ -27,8 +27,8 @@ export interface OtlpSettings {
 
 /**
  * Reads the standard variables that the SDK's packages don't read themselves
- * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Undefined if `OTEL_SDK_DISABLED` is set. Throws
- * `invalid_option` for an invalid value.
+ * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Returns undefined if `OTEL_SDK_DISABLED` is set.
+ * Throws `invalid_option` for an invalid value.
  */
 export function readOtlpSettings({ endpoint, headers = {}, metrics = true }: OtlpPlace): OtlpSettings | undefined {
   const { env } = process
@@ -66,12 +66,12 @@ function addressOf(signal: Signal, endpoint: string | undefined): URL {
   }
   const protocol = `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`
   choose(process.env[protocol] ? protocol : 'OTEL_EXPORTER_OTLP_PROTOCOL', ['http/protobuf'])
-  // The variable for a single signal contains the full URL, so nothing is appended to it.
+  // If the variable is for this signal only, it contains the full URL, so nothing is appended.
   if (endpoint !== undefined || !own) url.pathname = url.pathname.replace(/\/*$/, `/v1/${signal.toLowerCase()}`)
   return url
 }
 
-/** The value of a variable, or the first of `known` if it is not set. */
+/** Returns the value of a variable. If it is not set, returns the first of the `known` values. */
 function choose(name: string, known: readonly string[]): string {
   const value = process.env[name] || (known[0] ?? '')
   const found = known.find((one) => one === value.trim().toLowerCase())
@@ -79,7 +79,10 @@ function choose(name: string, known: readonly string[]): string {
   return found
 }
 
-/** A value that is not a number counts as not set, as in the specification. Timers support at most 2³¹ - 1 milliseconds. */
+/**
+ * Reads a number from a variable. As the specification requires, a value that is not a number counts as not set. Timers support at most 2³¹
+ * - 1 milliseconds.
+ */
 function readNumber(name: string, otherwise: number): number {
   const value = Number(process.env[name] || otherwise)
   return Number.isFinite(value) && value >= 1 ? Math.min(Math.trunc(value), 2 ** 31 - 1) : otherwise
