@@ -51,14 +51,17 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   let opened: Pino | undefined
   const open = (): Pino => {
     const { pino } = loadPino()
-    opened ??= pino({ level }, destination === undefined ? pino.destination({ fd: 2, sync: true }) : unawaited(destination))
+    return pino({ level }, destination === undefined ? pino.destination({ fd: 2, sync: true }) : unawaited(destination))
+  }
+  const pino = (): Pino => {
+    opened ??= open()
     return opened
   }
   const logger: Logger = {
-    debug: (fields, message) => open().debug(fields, message),
-    info: (fields, message) => open().info(fields, message),
-    warn: (fields, message) => open().warn(fields, message),
-    error: (fields, message) => open().error(fields, message),
+    debug: (fields, message) => pino().debug(fields, message),
+    info: (fields, message) => pino().info(fields, message),
+    warn: (fields, message) => pino().warn(fields, message),
+    error: (fields, message) => pino().error(fields, message),
     isLevelEnabled: (asked) => levels.indexOf(asked) >= levels.indexOf(level),
   }
   return Object.defineProperty(redacting(logger), 'level', {

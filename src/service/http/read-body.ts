@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { countValues } from '../../core/json.ts'
+import { parseUpTo } from '../../core/json.ts'
 import { giveWay } from '../../core/time/give-way.ts'
 import type { SchemaCheck } from './check-schema.ts'
 import { describeProblems } from './check-schema.ts'
@@ -36,9 +36,7 @@ export async function readBody(request: Request, { maxBytes, maxValues, check, i
   }
   const text = await readText(request, maxBytes, incoming)
   await giveWay()
-  const values = countValues(text)
-  if (values > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values, got ${values}`)
-  const body = parseBody(text)
+  const body = parseBody(text, maxValues)
   const objection = objectionTo(body, 1)
   if (objection !== undefined) throw new HttpProblem(400, 'invalid_json', objection)
   const problems = check(body, { all: text.length <= mostCheckedWhole })
@@ -99,12 +97,15 @@ function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void
   })
 }
 
-function parseBody(text: string): unknown {
+function parseBody(text: string, maxValues: number): unknown {
+  let body: unknown
   try {
-    return JSON.parse(text)
+    body = parseUpTo(maxValues, text)
   } catch (error) {
     throw new HttpProblem(400, 'invalid_json', 'The body is not JSON', { cause: error })
   }
+  if (body === undefined) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values, got more`)
+  return body
 }
 
 /**

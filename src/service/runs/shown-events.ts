@@ -75,9 +75,9 @@ export class ShownEvents {
  * Returns the approximate size of an event, which includes all texts at any depth. Stops counting at the limit. `value` is not counted,
  * because it is as large as `result` or is dropped.
  */
-function sizeOf({ meta: _, ...event }: RunEvent): number {
+function sizeOf(event: RunEvent): number {
   let size = perEvent
-  const open: unknown[] = Object.entries(event).map(([name, value]) => (name === 'value' ? undefined : value))
+  const open: unknown[] = [{ ...event, meta: undefined, value: undefined }]
   for (let item = open.pop(); open.length > 0 || item !== undefined; item = open.pop()) {
     if (typeof item === 'string') size += item.length
     else if (typeof item === 'object' && item !== null)
