@@ -20,7 +20,7 @@ const shortWord = /^\w{0,18}$/
  * Replaces `secrets`, in any encoding, and everything that looks like a key or token: by its shape, or because it follows a name such as
  * `password`. `secretKeys` adds JSON keys whose values are replaced.
  */
-export function redactText(text: string, secrets: Iterable<string> = [], secretKeys: ReadonlySet<string> = noKeys): string {
+export function redactText(text: string, secrets: Iterable<string> = noSecrets, secretKeys: ReadonlySet<string> = noKeys): string {
   return atOnce(redactTextInParts(text, secretTextsOf(secrets), secretKeys))
 }
 
@@ -36,7 +36,7 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
  * Replaces `secrets`, and keys that are recognized by their shape. Keeps values that only their names identify as secrets, because a
  * program may read the text.
  */
-export function redactTokens(text: string, secrets: Iterable<string> = []): string {
+export function redactTokens(text: string, secrets: Iterable<string> = noSecrets): string {
   const known = secretTextsOf(secrets)
   const decoded = atOnce(decodeText(text))
   return hideParts(text, [...known.findIn(text), ...inBoth(text, decoded, tokensIn)])
@@ -48,6 +48,7 @@ export function secretsIn(text: string, secrets: SecretTexts): Span[] {
 }
 
 const noKeys: ReadonlySet<string> = new Set()
+const noSecrets = new SecretTexts()
 
 // All searches use the original text: hiding one match first could leave part of another visible.
 function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string>): InParts<Span[]> {
@@ -123,7 +124,7 @@ function secretTextsOf(secrets: Iterable<string>): SecretTexts {
  * become plain objects. Cycles, and values nested more than 12 levels deep, are cut off. Never throws. `secretKeys`: further keys whose
  * values are replaced. `secrets`: further texts to replace.
  */
-export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: Iterable<string> = []): unknown {
+export function redact(value: unknown, secretKeys: ReadonlySet<string> = noKeys, secrets: Iterable<string> = noSecrets): unknown {
   const known = secretTextsOf(secrets)
   const open = new Set<object>()
   const visit = (item: unknown, depth: number): unknown => {
