@@ -53,7 +53,7 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-/** Other libraries take tools as an object, by name. */
+/** Returns a hint for callers used to libraries that take tools as an object, by name. */
 function listHint(tools: object): string {
   if (tools === null || typeof tools !== 'object') return ''
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'
@@ -86,7 +86,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
   return merged
 }
 
-/** An option that is present but undefined doesn't override the runner's. */
+/** Copies the options that are defined. An option that is present but undefined doesn't override the runner's option. */
 function assignGiven<T extends object>(options: T, given: T): void {
   for (const [name, value] of Object.entries(given)) if (value !== undefined) Object.assign(options, { [name]: value })
 }
@@ -108,7 +108,7 @@ export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogge
 const ofRunner: OtherOptions = { names: runnerOptions, of: 'the runner' }
 const ofRun: OtherOptions = { names: runOptions, of: '`run`' }
 
-/** Throws `invalid_option` for an option that a runner does not have, or an invalid value. `isSubclass`: allows unknown options. */
+/** Throws `invalid_option` for an option that a runner does not have, or an invalid value. `isSubclass`: unknown options are allowed. */
 export function checkRunnerOptions(options: object, of: string, isSubclass = false): void {
   if (isSubclass) checkMistypedNames(options, runnerOptions, of)
   else checkOptionNames(options, runnerOptions, of, undefined, ofRun)

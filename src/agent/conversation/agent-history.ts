@@ -3,7 +3,7 @@ import type { MessageInput } from '../../core/message-input.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import type { RunResult } from '../types/result.ts'
 
-/** A run, as passed to a history. */
+/** The run whose conversation is loaded or saved. */
 export interface HistoryRun<Context = unknown> {
   runId: string
   context: Context
@@ -25,7 +25,7 @@ export interface AgentHistory<Context = unknown> {
    * Saves `result.newMessages`, the messages that the run added, when it has ended.
    *
    * Contract: awaited before a journal records the end of the run. After a crash, it may therefore be called again for the same `runId`, in
-   * another process. Throwing rejects the run; a recorded run is tried again later.
+   * another process. Throwing rejects the run. If the run has a journal, saving is tried again later.
    */
   save(run: HistoryRun<Context>, result: RunResult): Awaitable<void>
 }

@@ -15,14 +15,14 @@ export interface Compaction {
   summary?: string
 }
 
-/** How long a conversation may be, and how its length is estimated. */
+/** The size limit of a conversation, and the function that estimates the size. */
 export interface CompactionSize {
   /** The size to reduce the conversation to, in tokens. */
   tokens: number
   /**
    * Estimates the tokens of a message. Default: `estimateTokens`.
    *
-   * Contract: not awaited. What it throws, `compactMessages` throws.
+   * Contract: not awaited. `compactMessages` passes on its errors.
    */
   estimate?(message: ChatMessage): number
 }
@@ -40,7 +40,7 @@ export function isCompaction(value: unknown): value is Compaction {
 /** The size limit, in characters, of an old result that was shortened. */
 const shortResult = 1_000
 
-/** The conversation as it is sent. Keeps system messages and the current task, and never separates calls from their results. */
+/** Returns the messages to send. Keeps system messages and the current task, and never separates calls from their results. */
 export function compacted(messages: readonly ChatMessage[], { from, shortenBefore, summary }: Compaction): readonly ChatMessage[] {
   if (from === 0 && shortenBefore === 0) return messages
   const kept: ChatMessage[] = []
@@ -66,8 +66,8 @@ export function compacted(messages: readonly ChatMessage[], { from, shortenBefor
 }
 
 /**
- * Chooses what else to leave out so that the conversation fits: first old results are shortened, then the oldest rounds are left out. The
- * last round always stays, even if it is too long on its own. Returns `current` if nothing more can be left out.
+ * Chooses what else to leave out so that the conversation fits. Shortens old results first, then leaves out the oldest rounds. The last
+ * round always stays, even if it is too long on its own. Returns `current` if nothing more can be left out.
  */
 export function chooseCompaction(
   messages: readonly ChatMessage[],
@@ -130,7 +130,7 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 /**
  * Shortens a conversation to at most the given number of tokens. Shortens old results first, then leaves out the oldest rounds. Keeps
  * system messages and the task. Returns the whole conversation if it fits. Shortening the result again changes nothing. The last round
- * stays whole, even if it is too long on its own. Throws `invalid_message`, and what `estimate` throws.
+ * stays whole, even if it is too long on its own. Throws `invalid_message`, and passes on errors of `estimate`.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)
@@ -141,12 +141,18 @@ export function compactMessages(given: readonly MessageInput[], size: Compaction
   return compacted(messages, summary === undefined ? plan : { ...plan, summary })
 }
 
-/** The positions where the conversation can be cut without separating a call from its result: all messages except results. */
+/**
+ * The positions where the conversation can be cut without separating a call from its result: before any message except results and system
+ * messages.
+ */
 function roundStarts(messages: readonly ChatMessage[]): number[] {
   return messages.flatMap((message, at) => (isToolResult(message) || message.role === 'system' ? [] : [at]))
 }
 
-/** The user's message that started the rounds after `from`, if a cut there would leave it out. */
+/**
+ * The position of the last user message before `from`, which is the task of the rounds after `from`. Undefined if a later user message
+ * exists.
+ */
 function taskBefore(messages: readonly ChatMessage[], from: number): number | undefined {
   const isTask = (message: ChatMessage) => message.role === 'user' && readNotice(message) === undefined
   if (messages.slice(from).some(isTask)) return undefined
@@ -169,7 +175,7 @@ function shortensAny(messages: readonly ChatMessage[], { from, shortenBefore }: 
 
 const short = new WeakMap<ToolResultMessage, ToolResultMessage>()
 
-/** The same result without the middle of its text. Returns the same object each time, so that it is converted for a provider only once. */
+/** Cuts the middle out of a long result. Returns the same object each time, so that the result is converted for a provider only once. */
 function shortened(message: ToolResultMessage): ToolResultMessage {
   const known = short.get(message)
   if (known !== undefined) return known

@@ -16,7 +16,7 @@ import { type Compaction, compacted, noCompaction } from './compaction.ts'
 export interface Healing {
   /** Calls without a result that were given one. */
   answeredCalls: number
-  /** Results that were left out: they had no call, or repeated the result of one. */
+  /** Results that were left out because they had no call, or because their call already had a result. */
   droppedResults: number
   /** Results that were moved to follow their call. */
   movedResults: number
@@ -34,7 +34,7 @@ export class History {
   #visible = this.#messages
   #compaction = noCompaction
   readonly #ids = new Set<string>()
-  /** For each requested id that is in use: all numbers below this one are in use, too. */
+  /** For each id in use: the lowest suffix that may still be free. */
   readonly #freeNumbers = new Map<string, number>()
   /** Calls of the last assistant message that have no result yet, by id. */
   readonly #open = new Map<string, ToolCall>()
@@ -43,8 +43,8 @@ export class History {
   #earlier = 0
 
   /**
-   * `instructions` becomes the first message, unless the conversation already begins with it. The first `earlier` messages were there
-   * before the run. Throws `invalid_message`.
+   * `instructions` becomes the first message, unless the conversation already begins with it. The first `earlier` messages of `given` are
+   * older than the run. Throws `invalid_message`.
    */
   constructor(given: readonly MessageInput[] = [], instructions?: string, earlier = 0) {
     const conversation = toChatMessages(given)
@@ -57,24 +57,24 @@ export class History {
   }
 
   /**
-   * The number of messages that were there before the run, without the instructions. Differs from the number passed in if the messages were
-   * repaired.
+   * The number of messages that are older than the run, without the instructions. Differs from the constructor's `earlier` if the messages
+   * were repaired.
    */
   get earlier(): number {
     return this.#earlier
   }
 
-  /** The list to send to a model. Grows with the run, and is replaced by a shorter one when the conversation is compacted. */
+  /** The list to send to a model. The list grows with the run. When the conversation is compacted, a shorter list replaces it. */
   get messages(): readonly ChatMessage[] {
     return this.#visible
   }
 
-  /** Every message: the instructions, and also messages that are left out when the conversation is sent. */
+  /** All messages, including the instructions and the messages that are left out when the conversation is sent. */
   get whole(): readonly ChatMessage[] {
     return this.#messages
   }
 
-  /** Which messages are left out of `messages`. Positions are those of `whole`. */
+  /** Determines which messages of `whole` are left out of `messages`. Its positions are positions in `whole`. */
   get compaction(): Compaction {
     return this.#compaction
   }
@@ -137,8 +137,8 @@ export class History {
   }
 
   /**
-   * Removes the last message of the model, with the results of its calls, if the message is an answer, that is, if it calls no tool but
-   * `answering`. If it calls other tools, removes nothing and returns the calls of `answering`.
+   * Removes the model's last message and the results of its calls if the message is an answer: it calls no tool, or only the tool
+   * `answering`. If the message calls other tools, removes nothing and returns the calls of `answering`.
    */
   dropAnswer(answering: string | undefined): ToolCall[] {
     const at = this.#messages.findLastIndex(({ role }) => role === 'assistant')
@@ -169,7 +169,7 @@ export class History {
     return true
   }
 
-  /** Gives every open call `content` as its result, except those in `except`. */
+  /** Gives `content` as the result to every open call whose id is not in `except`. */
   closeOpenCalls(content: Content, except: ReadonlySet<string> = new Set()): void {
     for (const {
       id,
@@ -190,7 +190,7 @@ export class History {
     return unique
   }
 
-  /** Assigns ids to the calls of one response, one after another. */
+  /** Returns a function that assigns ids to the calls of one response. */
   uniqueIds(): (given: string, index: number) => string {
     const taken: TakenIds = new Map()
     return (given, index) => this.#uniqueId(taken, given, index)
@@ -209,7 +209,7 @@ export class History {
     return id
   }
 
-  /** The first free number for an id in this conversation. */
+  /** The lowest suffix that makes `wanted` unique in this conversation. */
   #freeNumber(wanted: string): number {
     let n = this.#freeNumbers.get(wanted) ?? 2
     while (this.#ids.has(`${wanted}_${n}`)) n++
@@ -261,10 +261,13 @@ function instructionsMessage(instructions: string): ChatMessage {
   return asChecked({ role: 'system', content: instructions })
 }
 
-/** The ids of the calls of one response so far, with the next number to try for an id that is requested again. */
+/** The ids assigned to the calls of one response so far. The value is the next suffix to try if the id is requested again. */
 type TakenIds = Map<string, number | undefined>
 
-/** The positions where an id is used and where its results are, in order. Positions before the two indexes are done. */
+/**
+ * The positions of the calls that have an id, and the results of these calls, in order. `nextCall` and `nextResult` are the first indexes
+ * not read yet.
+ */
 interface IdUses {
   calls: number[]
   nextCall: number
@@ -273,8 +276,8 @@ interface IdUses {
 }
 
 /**
- * Finds the result of a call: the first one with its id that follows it, before the id is used again. A result that precedes every use of
- * its id was misplaced, and belongs to the first use. Calls are looked up in the order of the conversation.
+ * Finds the result of a call: the first result with the call's id between the call and the next call that has this id. A result that
+ * precedes every call with its id is misplaced and belongs to the first of these calls. Look up the calls in the order of the conversation.
  */
 class ResultIndex {
   readonly #byId = new Map<string, IdUses>()
@@ -304,7 +307,7 @@ class ResultIndex {
     return { ...found, moved: found.position !== this.#expectedPosition(callPosition, callIndex) }
   }
 
-  /** The position of the result of the call at `callIndex` in a valid conversation. */
+  /** The position that the result of the call has in a valid conversation. NaN if the message at this position is not a result. */
   #expectedPosition(callPosition: number, callIndex: number): number {
     const expected = callPosition + 1 + callIndex
     return this.#conversation[expected]?.role === 'tool' ? expected : Number.NaN

@@ -20,21 +20,21 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
   return [toChatMessage(input, 'input')]
 }
 
-/** Other libraries take the input as one of the options. */
+/** Returns a hint for callers used to libraries that take the input as one of the options. */
 function inputHint(input: object): string {
   const name = ['prompt', 'input', 'messages'].find((one) => one in input)
   return name === undefined ? '' : ` (did you mean \`run(${name}, options)\`?)`
 }
 
 /**
- * Steers a running run: pass it to the run as `control`, or take it from the stream. The run reads messages between two steps: when the
- * calls of a turn have ended, or when the model has answered, before asking again.
+ * Steers a running run. Pass it to the run as `control`, or take it from the stream. The run reads messages when the calls of a turn have
+ * ended, and when the model has answered.
  *
  * Messages that the run has not read when it ends are in `unread` of its result, and stay in the control. To deliver them, either pass the
  * control to the next run or send the messages again, but not both.
  */
 export class RunControl {
-  /** Set by the run. False after the run has read messages for the last time, until the control is given to another run. */
+  /** Set by the run. False from the run's last read of messages until the control is passed to another run. */
   listens = true
   readonly #messages: ChatMessage[] = []
   #model: ChatModel | undefined
@@ -45,7 +45,7 @@ export class RunControl {
     return this.#messages
   }
 
-  /** The model for the next turn, unless a turn has used it already. */
+  /** The model that `useModel` has set. Undefined as soon as a turn uses it. */
   get model(): ChatModel | undefined {
     return this.#model
   }
@@ -72,8 +72,8 @@ export class RunControl {
   }
 
   /**
-   * Returns the new messages and the request to stop, each once. `goesOn`: false at a limit, where a run reads no messages. `hasAnswer`:
-   * the run continues only if there are messages.
+   * Returns the new messages and whether `stop` was called, and clears both. `goesOn`: false if the run has reached a limit and reads no
+   * more messages. `hasAnswer`: true if the model has answered, so that the run continues only if messages have arrived.
    */
   take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {
     const stops = this.#stops

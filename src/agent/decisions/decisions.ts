@@ -12,7 +12,7 @@ export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
 /** The decision itself. Its fields depend on the kind of the item. */
 export type Verdict = Signature &
-  /** The call runs, with `args` as its arguments if given. `remember`: the same call needs no further approval. */
+  /** The call runs. `args` replaces its arguments. `remember`: the same call needs no further approval. */
   (
     | { approved: true; args?: JsonObject; remember?: boolean }
     /**
@@ -26,10 +26,10 @@ export type Verdict = Signature &
     | { answer: Json }
   )
 
-/** The decision if nobody has decided in time. */
+/** The decision that applies if nobody decides in time. */
 export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 
-/** Recorded with a decision. The model is not told. */
+/** Says who decided. Recorded with the decision, and never sent to the model. */
 export type Signature = {
   /** Who decided: any JSON. */
   by?: Json
@@ -77,7 +77,7 @@ const decisionNames: Readonly<Record<string, unknown>> = {
   note: true,
 }
 
-/** The fields of a verdict that only one kind of item has. */
+/** Fields of a verdict that are valid for only one kind of item, with that kind. */
 const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['remember', 'approval'],
   ['result', 'client_tool'],
@@ -124,7 +124,7 @@ export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, wher
   return { ...(by === undefined ? {} : { by: toJson(by) }), ...withoutUndefined({ note }) }
 }
 
-/** The decision as it is recorded with the run. Without answers and results, which are in the call's context or record. */
+/** Returns the decision to record with the run. Answers and results are left out, because the call's context or record has them. */
 export function madeDecision({ kind, path }: Pick<PendingItem, 'kind' | 'path'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
   const { by, note } = verdict
   const made: MadeDecision = { kind, approved: !('approved' in verdict) || verdict.approved }

@@ -32,9 +32,9 @@ const carriedOut = new Set<string>()
 const mostCarriedOut = 10_000
 
 /**
- * Does `work` unless the state is already being resumed: in this process or, if the host has a `claim`, in any process. Also refuses a
- * state that was resumed in this process before. Rejects with `already_resumed` in these cases. Also rejects if `claim` throws, with the
- * same error, and if the run is interrupted before `work`.
+ * Does `work`, or rejects with `already_resumed` if this process is already resuming the state. With a `claim`, also rejects with
+ * `already_resumed` if the claim refuses. Without a `claim`, also rejects with `already_resumed` if this process has already carried out a
+ * decided call from the state, unless `again` is true. Passes on errors of `claim`, and rejects if the run is interrupted before `work`.
  */
 export async function withClaim<T>(
   run: ResumedRun,
@@ -44,10 +44,10 @@ export async function withClaim<T>(
 ): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
-  // Tells apart runs that were given the same id, because they started to wait at different times.
+  // `waitingSince` distinguishes runs with the same id, because they started to wait at different times.
   const stateKey = hashOf([key, state.waitingSince])
   if (claimed.has(key)) throw alreadyResumed(runId)
-  // If there is a `claim`, it alone decides, in this process too.
+  // A `claim` decides alone, even about states that this process has resumed.
   if (carriedOut.has(stateKey) && !again && claim === undefined) {
     const expected = 'continue with the `state` of that result, or pass `again: true` if the result was lost'
     throw new ToolloopError('already_resumed', `This state of run \`${runId}\` was resumed in this process before: ${expected}`)

@@ -29,7 +29,7 @@ export interface Reservation {
   settle(used: Usage | undefined): void
 }
 
-/** Counts the usage of a run from its record, so that a replay counts the same. */
+/** Counts the usage of a run from the run's record, so that a replay counts the same usage. */
 export interface Account {
   used(): BudgetAmounts
   /** Called with the usage of each request that has ended. */
@@ -38,15 +38,18 @@ export interface Account {
   dearest(): BudgetAmounts
 }
 
-/** A request that waits. */
+/** A request that waits for other requests to end. */
 interface Waiter {
   amount: BudgetAmounts
   held: BudgetAmounts
-  /** Ends its wait. Undefined if the request does not fit. */
+  /** Ends the wait. `reservation` is undefined if the request does not fit or is aborted. */
   end(reservation: Reservation | undefined): void
 }
 
-/** A request was not sent, because a budget of the run or its `limits` did not allow it. `next()` of `aroundModel` rejects with it. */
+/**
+ * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. In a hook, `next()` of
+ * `aroundModel` rejects with this error.
+ */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
   /** The option that did not allow the request. It may be an option of an outer run. */
@@ -158,10 +161,10 @@ export class Budget {
   }
 
   /**
-   * Reserves the estimated amount. If the amount fits only when running requests use less than is reserved for them, waits for those
-   * requests. Also waits behind earlier requests, so that small requests can't overtake a large one forever. `held`: amounts reserved for
-   * requests that wait for this one. Those requests can't end before this one, so this one goes first. Resolves with undefined if the
-   * amount does not fit, or if `signal` is aborted.
+   * Reserves the estimated amount. If the amount fits only if running requests use less than their reservations, waits for them to end.
+   * Also waits behind earlier requests, so that small requests can't overtake a large request forever. `held`: the amounts reserved for
+   * requests that wait for this request. They can't end before it, so it takes precedence over other waiting requests. Resolves with
+   * undefined if the amount does not fit, or if `signal` is aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())
@@ -185,7 +188,7 @@ export class Budget {
     })
   }
 
-  /** Gives available amounts to waiting requests. If the first one has to keep waiting, so do those behind it. */
+  /** Gives available amounts to waiting requests. If the first request has to keep waiting, so do the requests behind it. */
   #handOut(): void {
     for (const waiting of [this.#waitedFor, this.#waiting]) {
       for (const { amount, held, end } of waiting) {
@@ -214,7 +217,7 @@ export class Budget {
     else this.#account.count(usage)
   }
 
-  /** Whether there is room for `amount` beside what is `taken`. */
+  /** Whether the budget has room for `amount` in addition to `taken`. */
   protected hasRoom(taken: BudgetAmounts, amount: BudgetAmounts): boolean {
     const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
     // A run may send a request as long as anything is left of its own limits.
@@ -246,7 +249,7 @@ export class Budget {
 /** The parts of a run that concern budgets. */
 export interface Paying {
   readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
-  /** The budget of its `limits`. */
+  /** The budgets of its `limits` and of the `limits` of outer runs. */
   readonly budget: { readonly limiting: readonly Budget[] }
   /** The outer run. */
   readonly outer: Paying | undefined

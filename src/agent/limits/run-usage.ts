@@ -6,10 +6,10 @@ import type { ResolvedLimits } from '../types/resolved-limits.ts'
 import type { Spent } from '../types/result.ts'
 import { type Account, Budget, type BudgetAmounts } from './budget.ts'
 
-/** The outer run, which also counts the usage. */
+/** The outer run of a nested run. It also counts the usage of the nested run. */
 export interface BudgetParent {
   budget: RunUsage
-  /** The tool call that made it. `''` for a run that a guardrail, a hook or a summary started. */
+  /** The tool call that started the nested run. `''` for a run that a guardrail, a hook or a summary started. */
   toolCallId: string
   /** The id of the nested run. A call may start several. */
   runId: string
@@ -24,20 +24,21 @@ interface CallSpent {
   /** The usage of planning the call, as recorded with the plan. */
   planned?: Spent
   /**
-   * The usage in the call's record. Its nested runs may be missing here: the call was replayed, or waits for an answer that resumes them.
+   * The usage in the call's record. `runs` may lack the call's nested runs: a replayed call does not start them, and a call that waits for
+   * an answer resumes them later.
    */
   recorded?: Spent
 }
 
 /**
- * Counts the usage of a run and of its nested runs. It is based on recorded values, so a replay counts the same and nothing twice. Nested
- * runs report only usage that is not recorded yet. The limits of the run are a private `Budget` that reads its usage here.
+ * Counts the usage of a run and of its nested runs. Recorded values are the basis, so a replay counts the same usage and counts nothing
+ * twice. Nested runs report only usage that is not recorded yet. The limits of the run are a private `Budget` that reads its usage here.
  *
- * A request may be sent as long as anything is left that is not reserved for others. So a run exceeds its limits by at most one request for
- * each call that runs concurrently.
+ * A request may be sent if part of the limit is neither used nor reserved for other requests. A run therefore exceeds its limits by at most
+ * one request for each call that runs concurrently.
  */
 export class RunUsage {
-  /** Undefined if nothing limits its requests. */
+  /** Undefined if neither tokens nor cost are limited. */
   readonly #limits: Budget | undefined
   readonly #resolved: Limiting
   readonly #parent: BudgetParent | HandedOver | undefined
@@ -63,13 +64,13 @@ export class RunUsage {
     else parent.budget.#stays.push(this)
   }
 
-  /** Counts for an agent that takes over the conversation. Its own limits start from here. */
+  /** Returns a counter for an agent that takes over the conversation. The agent's own limits count from now on. */
   handOver(limits: Limiting): RunUsage {
     const run = this.#run
     return new RunUsage({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
   }
 
-  /** The usage of the whole run. */
+  /** The counter of the whole run, also for an agent that has taken over the conversation. */
   get #run(): RunUsage {
     return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
@@ -126,7 +127,7 @@ export class RunUsage {
     }
   }
 
-  /** Returns the plan in the same order, with the calls that exceed the limit refused. */
+  /** Returns the planned calls in the same order. Calls that exceed the limit are refused. */
   admit(planned: readonly PlannedCall[]): PlannedCall[] {
     const admitted: PlannedCall[] = []
     for (const call of planned) admitted.push(call.action === 'reject' ? call : this.#admitted(call))
@@ -162,9 +163,9 @@ export class RunUsage {
   #account(): Account {
     return {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
-      // Counted by the run that sent the request.
+      // The run that sent the request counts its usage.
       count: (usage) => this.#learn(usage),
-      // From now on, even a cost that could not be estimated is known, such as that of a long answer.
+      // Covers costs that can't be estimated before the first request, such as the cost of a long answer.
       dearest: () => this.#dearest,
     }
   }

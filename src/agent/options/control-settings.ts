@@ -88,7 +88,7 @@ export interface ControlSettings<Context = unknown> {
    * are not errors.
    */
   throwOnError?: boolean
-  /** The agent's name in telemetry. Default: none. In a nested run: the name of the tool. */
+  /** The agent's name in telemetry. Default: none; in a nested run, the name of the tool. */
   name?: string
   /**
    * Traces and metrics of the run and its nested runs: the return value of `telemetry()` of `toolloop/telemetry`.
@@ -107,21 +107,21 @@ export interface ApprovalRequest<Context = unknown> {
   effect?: ToolEffect
   /** What the model said before the call: at most the last 300 characters. Absent if it said nothing. */
   said?: string
-  /** What the approver should see besides the arguments. */
+  /** Further information that the tool, or an entry of `plan`, shows the approver. */
   about?: Json
   runId: string
   context: Context
   /** The run's `metadata`. A nested run that sets no metadata gets the metadata of the outer run. Frozen. */
   metadata?: JsonObject
-  /** For a call made by a script: the line of the script that makes the call. */
+  /** The line of the script that makes the call. Absent if no script makes the call. */
   script?: ScriptLine
   signal: AbortSignal
 }
 
 /**
  * The return value of `approve`: the same as a decision passed to `resume`. The model is told the `reason`. With `args`, the approved call
- * runs with those arguments, and the model is told so. With `remember`, the same call needs no further approval in this run. `by` and
- * `note` are recorded with the call. A decision with unknown fields, or with arguments that don't fit the tool, refuses the call.
+ * runs with those arguments, and the model is told about the change. With `remember`, the same call needs no further approval in this run.
+ * `by` and `note` are recorded with the call. A decision with unknown fields, or with arguments that don't fit the tool, refuses the call.
  */
 export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
 
@@ -151,7 +151,7 @@ function checkMetadata(metadata: unknown, at: string): void {
   if (length > mostMetadata) throw new InvalidOptionError(at, expected, `${length} characters`)
 }
 
-/** Undefined for a value that is not JSON, such as an object that contains itself. */
+/** The length of the value as JSON. Undefined for a value that is not JSON, such as an object that contains itself. */
 function jsonLength(value: object): number | undefined {
   try {
     return JSON.stringify(value).length

@@ -65,7 +65,7 @@ export interface LimitSettings {
  * `repeated_calls`.
  */
 export interface RunLimits {
-  /** The time for the whole run, in milliseconds. When it is over, running work is aborted and the run ends with `deadline`. */
+  /** The time for the whole run, in milliseconds. When this time has passed, running work is aborted and the run ends with `deadline`. */
   deadlineMs?: number
   /**
    * Maximum tokens of all model requests together, including those of nested runs. No request is sent once all tokens are used up or

@@ -68,7 +68,7 @@ export function checkCostIsKnown(
 interface Limited {
   limits: Pick<ResolvedLimits, 'costUsd'>
   settings: { readonly budget?: Pick<Budget, 'limits'> }
-  /** The run that it is nested in. */
+  /** The run in which this run is nested. */
   outer: Limited | undefined
 }
 

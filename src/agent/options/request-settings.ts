@@ -25,7 +25,8 @@ export interface RequestSettings {
    *
    * `'native'`: the model's own function calling. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
    * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: native if the model supports native calls; tags in its
-   * text are then found as well. If the model doesn't support them: the form in its settings (`dialect`), or else tags.
+   * text are then found as well. If the model doesn't support native calls: the form in the model's settings (`dialect`), or tags by
+   * default.
    *
    * @see [text calls](docs/text-calls.md)
    */
@@ -48,7 +49,7 @@ export interface RequestSettings {
   onTruncated?: 'stop' | 'continue'
   /**
    * What happens if a response breaks off after part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response
-   * is always requested again. Default: the response is requested again if everything that has received that part can discard it.
+   * is always requested again. Default: the response is requested again if all recipients of the part can discard it.
    *
    * Consumers of events and pages can discard it (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't take it
    * back, the run ends.
@@ -78,7 +79,7 @@ export interface RequestSettings {
   providerOptions?: JsonObject
 }
 
-/** How tools are described to the model, and how it writes calls. */
+/** How tools are described to the model, and how the model writes calls. */
 export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
 
 /**
@@ -88,7 +89,8 @@ export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | 
  */
 export interface CompactionOptions {
   /**
-   * Maximum number of conversation tokens to send. Default: three quarters of the model's context window; no limit if that is not known.
+   * Maximum number of conversation tokens to send. Default: three quarters of the model's context window; no limit if the window is not
+   * known.
    */
   maxTokens?: number
   /**

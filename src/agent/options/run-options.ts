@@ -86,7 +86,7 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   output: S
 }
 
-/** Options of `resume`. Options that are not given keep their values. */
+/** Options of `resume`. Options that are not given keep the values that the run has. */
 export interface ResumeOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>>
   extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session' | 'instructions'> {
   /** Decisions on pending calls, in any order, such as `{ ...item, approved: true }`. Calls without a decision stay pending. */
@@ -119,7 +119,7 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
   /**
    * For `resumeStream` with the id of a recorded run: whether the stream starts with the earlier events (`meta.recorded`). Default true.
    *
-   * Responses that continue a message of their client (`originalMessages`) leave that part out.
+   * A response that continues a message of the client (`originalMessages`) leaves out the parts that the client already has.
    */
   replay?: boolean
 }

@@ -16,7 +16,7 @@ import { checksOf } from './setting-row.ts'
 export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   /** A model, or what `createModel` accepts, such as `'openai/gpt-5.2'`. Give either `model` or `models`. */
   model?: AnyModel
-  /** Several models: if one fails before it has produced output, the next takes over. */
+  /** Several models. If a model fails before it has produced output, the next model takes over. */
   models?: readonly AnyModel[]
   /**
    * Which responses of `models` lead to a request to the next model: `['refusal', 'content_filter']`, or a function.
@@ -50,7 +50,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   journal?: Journal
   /**
    * Supplies the context and everything else that can't be stored, for runs that continue without their caller: after a crash or a
-   * deployment, or if `resume` is given less than `run` was.
+   * deployment, or if `resume` gets fewer options than `run` got.
    *
    * Contract: awaited for at most the time of one attempt at a tool. If it throws, rejects, takes longer or leaves out something that the
    * run was started with, the run is unchanged and is not executed. The reason is logged as an error, and is `problem` of `runs.get`. A
@@ -107,7 +107,7 @@ export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSetti
 
 /**
  * Rules of an agent (hooks, guardrails, limits and others) that apply to its turns and calls in any run. After a `handoff` to the agent,
- * they apply inside the rules of the run, and the limits count from the handoff.
+ * the rules of the run wrap these rules, and the limits count from the handoff.
  */
 export interface AgentRules<Context = unknown>
   extends Pick<
@@ -120,7 +120,7 @@ export interface RunToRestore {
   runId: string
   /** The `metadata` of the run. */
   metadata?: JsonObject
-  /** The id of its session. */
+  /** The id of the run's session. */
   session?: string
 }
 
@@ -140,7 +140,7 @@ interface OwnOptions<Context>
 export type RestoredName = keyof OwnOptions<unknown>
 
 /**
- * The return value of `restore`. Of the options of this type, it must contain at least those that the run was started with. The others are
- * ignored. It can't include what belongs to the caller: `signal`, `control`, `onText`, `recorder`.
+ * The return value of `restore`. It must contain every option of this type that the run was started with. Further options of this type are
+ * ignored. It can't contain the options that belong to the caller: `signal`, `control`, `onText`, `recorder`.
  */
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

@@ -1,18 +1,18 @@
 import type { Check } from '../../core/check-options.ts'
 
-/** What toolloop needs to know about a setting, besides its type and its docstring. */
+/** The check, the default and the storage of a setting. */
 export interface SettingRow {
   check: Check
   /** The value of the setting if neither the run nor its runner sets it. Only for settings that `resolveLimits` fills in. */
   default?: number
   /**
-   * How a run that outlives its process stores the setting: as JSON, or as numbers that may be infinite. Settings that are not stored are
-   * functions, or belong to the caller.
+   * How a run that outlives its process stores the setting: as JSON, or as JSON with numbers that may be infinite. Functions, and settings
+   * that belong to the caller, are not stored.
    */
   stored: 'json' | 'numbers' | 'not stored'
 }
 
-/** A row for each setting of a type. The compiler rejects a missing one and an unknown one. */
+/** A row for each setting of a type. The compiler rejects missing rows and unknown rows. */
 export type SettingRows<Settings> = Readonly<Record<keyof Settings, SettingRow>>
 
 /** The checks of these settings. */

@@ -6,12 +6,12 @@ import { PartialJson } from './partial-json.ts'
 /** A position where an object or an array can begin. */
 const starts = /\{(?=\s*["}])|\[(?=\s*[\]{["\-\dtfn])/g
 
-/** How many times a text is read if its parts only look like JSON. */
+/** The maximum number of characters to read, in multiples of the text's length. A part that only looks like JSON is read more than once. */
 const mostReadings = 4
 
 /**
- * The objects and arrays in a text, in order. Those inside others are not listed separately. Reads the text only a few times: if too many
- * parts begin like JSON but are not, the rest is skipped.
+ * The objects and arrays in a text, in order. Nested objects and arrays are not listed separately. Reads the text only a few times: if too
+ * many parts begin like JSON and are not valid, skips the rest.
  */
 export function* jsonInText(text: string): Iterable<Json> {
   let left = mostReadings * text.length

@@ -52,7 +52,10 @@ export interface OutputFormat {
 
 const wanted = 'final_answer'
 
-/** Throws `invalid_option` for anything but a schema. `tools`: the run's tools, whose names the answer tool can't have. */
+/**
+ * Creates the format of an answer with this schema. `tools`: the run's tools; the answer tool gets a name that none of them has. Throws
+ * `invalid_option` for anything but a schema.
+ */
 export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const { standard, given, wrapped } = readSchema(output)
   const problem = standard === undefined ? problemOfWritten(given) : undefined
@@ -77,7 +80,7 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   return { schema, wrapped, tool }
 }
 
-/** Throws `invalid_option` for anything but a schema. */
+/** Reads the schema. Throws `invalid_option` for anything but a schema. */
 function readSchema(output: OutputSchema): { standard: StandardSchemaV1 | undefined; given: JsonSchema; wrapped: boolean } {
   if (typeof output !== 'function' && !isJsonObject(output))
     throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
@@ -91,12 +94,12 @@ export function isWrapped(output: OutputSchema): boolean {
   return readSchema(output).wrapped
 }
 
-/** Whether the answer tool may have that name. */
+/** Whether `openOutput` can give the answer tool this name. */
 export function isNameOfAnswerTool(name: string): boolean {
   return name === wanted || (name.startsWith(`${wanted}_`) && /^\d+$/.test(name.slice(wanted.length + 1)))
 }
 
-/** The same format with another name for the answer tool, which none of these tools has. */
+/** Returns the format with a name for the answer tool that none of these tools has. */
 export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const name = freeName(tools)
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
@@ -136,7 +139,8 @@ export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: s
 }
 
 /**
- * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit, which is possible if it was not checked.
+ * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit the schema, which is possible only for an
+ * answer that was not checked.
  */
 export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
   const { tool, wrapped } = format
@@ -146,14 +150,14 @@ export async function outputOf(format: OutputFormat, json: string, terms: Fittin
   return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
 }
 
-/** Limits for validation, which may be asynchronous and never end. */
+/** Limits for a validation. An asynchronous validation may never end by itself. */
 export interface FittingTerms {
   timeoutMs: number
   /** Aborting it ends the validation. */
   signal?: AbortSignal
 }
 
-/** Never rejects. */
+/** Validates arguments within these limits. Never rejects. */
 export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): Promise<FittedArguments> {
   const fitting = fitArguments(tool, args)
   if (standardSchemaOf(tool) === undefined) return fitting
@@ -182,7 +186,10 @@ function wrap(whole: JsonSchema): JsonSchema {
   }
 }
 
-/** `id`: the schema's own id, which references may begin with. The wrapped schema has none. */
+/**
+ * Adjusts the references inside `part`. `id`: the `$id` of the original schema, which references may begin with; the wrapped schema has no
+ * `$id`.
+ */
 function withMovedReferences(part: unknown, id: string): unknown {
   if (Array.isArray(part)) return part.map((item) => withMovedReferences(item, id))
   if (!isJsonObject(part)) return part

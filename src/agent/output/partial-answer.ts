@@ -19,7 +19,7 @@ export class PartialAnswer {
   #runId: string | undefined
   #tools: ReadonlySet<string> = new Set()
   #text = new AnswerText()
-  /** The model's text since it was last asked, preceded by the text that it continues. */
+  /** The model's text since the last request, preceded by the text that it continues. */
   #said = ''
   #earlier = ''
   #call: { index: number; json: PartialJson } | undefined
@@ -31,10 +31,10 @@ export class PartialAnswer {
     this.#wrapped = wrapped
   }
 
-  /** Returns the answer if this event adds to it. The same object as long as it grows. */
+  /** Returns the answer so far if this event adds to the answer. The returned object is the same while the answer grows. */
   take(event: RunEvent): Json | undefined {
     this.#runId ??= event.meta.runId
-    // Answers of nested runs are not part of this one.
+    // Answers of nested runs are not part of this answer.
     if (event.meta.runId !== this.#runId) return undefined
     switch (event.type) {
       case Event.RUN_START:
@@ -81,7 +81,7 @@ export class PartialAnswer {
   }
 }
 
-/** JSON in a text, bare or in a code fence. */
+/** Reads JSON from a text, bare or in a code fence. */
 class AnswerText {
   readonly #json = new PartialJson()
   /** The text before the JSON. Undefined once the JSON has begun. */
@@ -101,5 +101,5 @@ class AnswerText {
   }
 }
 
-/** Whitespace and the first line of a code fence are shorter than this. */
+/** The search for the start of the JSON ends after this many characters. Whitespace and the first line of a code fence are shorter. */
 const longestBefore = 1_000

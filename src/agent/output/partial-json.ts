@@ -22,7 +22,7 @@ export class PartialJson {
   #token: { kind: 'text' | 'key' | 'word'; text: string } | undefined
   /** An incomplete escape, starting with its backslash. */
   #escape = ''
-  /** The first half of a surrogate pair. Shown together with its other half. */
+  /** The first half of a surrogate pair. Added to the text together with the second half. */
   #half = ''
 
   /** `mostLevels`: deeper nesting counts as a syntax error. */
@@ -30,7 +30,7 @@ export class PartialJson {
     this.#mostLevels = mostLevels
   }
 
-  /** Returns how many characters were read. Fewer than given once the value has ended, or after a syntax error. */
+  /** Returns the number of characters that were read. The rest of `piece` is not read if the value has ended or after a syntax error. */
   add(piece: string): number {
     let at = 0
     while (at < piece.length && this.#expected !== 'nothing') {
@@ -150,5 +150,5 @@ export class PartialJson {
   }
 }
 
-/** Characters that end a run of plain text. */
+/** Characters that end a stretch of plain text. */
 const special = /["\\]/g

@@ -9,7 +9,7 @@ import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './outpu
 export type Answer = { ok: true; json: string; note?: string } | { ok: false; problem: string }
 
 interface ReadingTerms extends FittingTerms {
-  /** Whether the text was cut off, so that only the whole text can be the answer. */
+  /** Whether the text was cut off. If so, only the whole text can be the answer, not a part of it. */
   isCut: boolean
 }
 
@@ -25,10 +25,13 @@ export async function readAnswer(format: OutputFormat, text: string, terms: Read
   return terms.isCut ? { ok: false, problem } : ((await findAnswer(format, text, terms)) ?? { ok: false, problem })
 }
 
-/** How many values are tried. In a text with more values, there is no answer. */
+/** The maximum number of values to try. A text with more values has no answer. */
 const mostTried = 100
 
-/** The answer among the JSON values of a text. Undefined if there are no such values. */
+/**
+ * Finds the answer among the JSON values of a text. If the text has only one value and it does not fit, returns its problems. Undefined if
+ * no value of several fits, or if the text has no value.
+ */
 async function findAnswer(format: OutputFormat, text: string, terms: FittingTerms): Promise<Answer | undefined> {
   const problems: string[] = []
   let found: Reading | undefined
@@ -78,7 +81,7 @@ export function readingsOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, value: Js
   })
 }
 
-/** A model that gets the wrapped schema may return the object or only its value. */
+/** Wraps the answer, unless it is wrapped already. A model that gets the wrapped schema may return the object or only its value. */
 function asWrapped(json: string): string {
   try {
     const value: unknown = JSON.parse(json)

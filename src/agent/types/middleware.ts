@@ -3,15 +3,15 @@ import type { Json, JsonObject } from '../../core/messages.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 import type { ModelTurn, ModelTurnChange, RunningToolCall, SentRequest, ToolTurn } from '../callbacks/hooks.ts'
 
-/** What an entry of `plan` may return for a request. */
+/** The return value of an entry of `plan` for a request. */
 export type RequestPlan =
   | ModelTurnChange
   /** Nothing is sent, and the run ends: stop reason `refused`, error code `guardrail`. */
   | { stop: string }
 
 /**
- * What an entry of `plan` may return for a call. `args` may be combined with `ask` or `result`. A refusal takes precedence over everything
- * else.
+ * The return value of an entry of `plan` for a call. `args` may be combined with `ask` or `result`. A refusal takes precedence over
+ * everything else.
  */
 export type CallPlan =
   /** The call is not run; the model is told why. */
@@ -20,7 +20,7 @@ export type CallPlan =
   | { stop: string }
   /** The call is run with these arguments, which are validated again. */
   | { args: JsonObject }
-  /** The tool does not run; this replaces its return value. Kept as JSON. */
+  /** The tool does not run. `result` replaces the tool's return value, and is stored as JSON. */
   | { result: unknown }
   /**
    * The call waits for an approval, like a call of a tool with `approval`. The approver sees this value. After the approval, the remaining

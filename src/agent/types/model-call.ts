@@ -25,18 +25,18 @@ export interface ModelCall extends TurnRequest {
 /** Sends a request. Rejects with the model's error, or when the run is interrupted. */
 export type AskModel = (call: ModelCall) => Promise<ReadResponse>
 
-/** Wraps a model request: may change it, ask more than once, and change the response. */
+/** Wraps a model request. The wrapper may change the request, send it more than once, and change the response. */
 export type AroundModel = (next: AskModel) => AskModel
 
 /** Collects the pieces of one turn's requests as they arrive. */
 export interface TurnPieces {
   /** The usage of the turn's earlier requests. Undefined if there were none. */
   usedBefore: Usage | undefined
-  /** Begins a request and ends the one before. Returns the sink to pass pieces to, or undefined if nothing listens. */
+  /** Begins a request and ends the previous request. Returns the sink to pass pieces to, or undefined if nobody listens. */
   open(): ModelSink | undefined
   /**
-   * Returns the sink for the model. It forwards to `heard`, which is the sink that `open` returned or a wrapper of it, and also keeps what
-   * the turn itself needs.
+   * Returns the sink for the model. This sink collects the text for the turn itself, and forwards all pieces to `heard`: the sink that
+   * `open` returned, or a wrapper of that sink.
    */
   sink(heard: ModelSink | undefined): ModelSink
   /** Reports that a request failed and is sent again. */
@@ -53,7 +53,11 @@ export interface TurnPieces {
   readBy(reader: TextReader): void
 }
 
-/** Contract: called synchronously. The methods must not throw. */
+/**
+ * Receives the times of the pieces of a response.
+ *
+ * Contract: called synchronously. The methods must not throw.
+ */
 export interface PieceTimes {
   /** A piece has arrived at the time `at`, by `performance.now()`. */
   note(at: number): void
@@ -63,9 +67,9 @@ export interface PieceTimes {
 
 /** The text of a response that is checked as it arrives. */
 export interface CheckedText {
-  /** The text that has passed and was shown. */
+  /** The text that has passed the check and was shown. */
   readonly shown: string
-  /** Checks the rest of the whole text. */
+  /** Checks the part of the whole text that is not checked yet. */
   finish(whole: string): Promise<{ passed: true; subject: string } | { passed: false; how: 'refuse' | 'stop'; reason: string }>
 }
 
@@ -76,13 +80,13 @@ export interface TextReader {
 
 /** Finds calls that a model writes as text. */
 export interface WrittenCalls {
-  /** Reads a response as it arrives. Watchers see nothing of the calls. */
+  /** Reads a response as it arrives. Listeners don't get the text of the calls. */
   readonly readLive: AroundModel
   /** Reads a whole response whose text nobody has watched. */
   readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
   /** Reads the text of a response that broke off, and sets the turn's reader for it. */
   readBroken(call: ModelCall, text: string): Promise<void>
-  /** Reads a text that the provider refused as a malformed call. Undefined if there is any doubt. */
+  /** Reads a text that the provider refused as a malformed call. Undefined if the meaning of the text is in doubt. */
   readRefused(call: ModelCall, text: string): Promise<Pick<ReadResponse, 'text' | 'toolCalls'> | undefined>
 }
 

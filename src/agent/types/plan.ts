@@ -1,13 +1,13 @@
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { CallChange, PlannedCall } from './recorded.ts'
 
-/** A call on its way through the plan. */
+/** A call that the entries of the plan decide on. */
 export interface CallInPlan {
   readonly iteration: number
   /** The call with its current arguments. */
   readonly call: PlannedCall
   readonly prepared: PreparedCall
-  /** The decision. Absent if the call just runs. */
+  /** The plan's decision. Absent if the call runs as usual. */
   readonly end?: Pick<CallChange, 'refusal' | 'stop' | 'result' | 'ask'>
 }
 

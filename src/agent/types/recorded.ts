@@ -22,9 +22,9 @@ export interface PlannedCall {
   /** Set if the call needs an approval first. `about`: what the tool shows the approver. */
   approval?: true | { about: Json }
   decision?: MadeDecision
-  /** How often an approval has changed its arguments. */
+  /** How often an approver has changed the call's arguments. */
   edits?: number
-  /** Why the call does not run, in words for the model. Only with `reject`. */
+  /** The reason why the call does not run, in words for the model. Set only if `action` is `reject`. */
   refusal?: Refusal
   effect: ToolEffect
   repairs?: string[]
@@ -41,18 +41,18 @@ export interface PlannedCall {
   script?: ScriptLine
 }
 
-/** The changes by the entries of the plan, and what the entries used (`nested`). Recorded as a step before the call runs. */
+/** The decision of the plan's entries on a call, and the usage of the entries (`nested`). Recorded as a step before the call runs. */
 export interface CallChange {
   /** The arguments to run with, which replace the model's. */
   args?: JsonObject
   repairs?: string[]
-  /** Why the call does not run, in words for the model. */
+  /** The reason why the call does not run, in words for the model. */
   refusal?: Refusal
-  /** Why the run ends. */
+  /** The reason to end the run. */
   stop?: string
   /** The result that replaces running the call. */
   result?: { value: Json }
-  /** Set if the call waits for an approval: what to show the approver, and how many entries were asked. */
+  /** Set if the call waits for an approval. `about`: what to show the approver. `asked`: the number of entries asked so far. */
   ask?: { about: Json; asked: number }
   nested?: Spent
 }
@@ -69,19 +69,19 @@ export interface Refusal {
   text: string
 }
 
-/** The usage of guardrails, hooks and summaries, by the step that ran them. */
+/** The usage of guardrails, hooks and summaries, recorded with the step that ran them. */
 export interface Beside {
   beside?: Spent
 }
 
-/** One model turn: what the model said, and what to do about it. */
+/** One model turn: the model's message and the plan for its calls, or the reason why there is no message. */
 export type Turn = TurnEnd & Beside
 type TurnEnd =
   | Reply
-  /** Without `step`, a hook failed before the model was asked, unless there is a `usage`. */
+  /** If neither `step` nor `usage` is set, a hook failed before the request was sent. */
   | { kind: 'refused'; text: string; step?: RunStep; usage?: Usage; error: PlainError }
   | Failed
-  /** `unasked`: the run was over before the model was asked. */
+  /** `unasked`: the run was interrupted before the request was sent. */
   | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }
   | Unpaid
 
@@ -91,7 +91,7 @@ export interface Failed {
   text: string
   usage?: Usage
   error: PlainError
-  /** Set if part of the response was shown: `revocably` if every watcher can take it back. */
+  /** Set if part of the response was shown. `revocably`: all recipients can discard that part. */
   shown?: 'for good' | 'revocably'
 }
 
@@ -101,18 +101,18 @@ export interface Unpaid {
   text: ''
   /** The usage of the turn's earlier requests, if there were any. */
   usage?: Usage
-  /** What remains in the budget, and what was needed. */
+  /** The amounts that remain in the budget, and the amounts that the request needs. */
   about: JsonObject
-  /** Set if the run's own `limits` don't allow the request, because nobody can raise them. */
+  /** Set if the run's own `limits` don't allow the request. Nobody can raise these limits, so the run ends. */
   isLimit?: true
-  /** Set if the run waits until the budget is raised. */
+  /** The item to approve after raising the budget. Set if the run pauses. */
   pending?: PendingItem[]
 }
 
 /** A turn after which the run continues. */
 export interface Reply {
   kind: 'reply'
-  /** If the turn continues a text, this is only the new part. */
+  /** The model's message. If the turn continues a text that was cut off, the message has only the new part. */
   message: AssistantMessage
   /** The answer, if it differs from the message's text: its JSON if it has a schema, or the text without the model's commentary. */
   answer?: string
@@ -139,21 +139,21 @@ export interface Handoff {
 /** The result of carrying out a call: it has ended, asks a question, or was only noted. */
 export interface FinishedCall {
   record: ToolCallRecord
-  /** Set if a guardrail ends the run: its name and the reason. */
+  /** The name of the guardrail that ends the run, and its reason. */
   stop?: string
-  /** Set if the tool hands the conversation to another agent. */
+  /** The agent to which the tool hands the conversation. */
   handoff?: Handoff
-  /** Set if the tool's result is the output of the run. */
+  /** Whether the tool's result is the output of the run. */
   final?: boolean
-  /** Set if the tool asks a question. It is called again with the answer. */
+  /** The question that the tool asks. The tool is called again with the answer. */
   question?: Pick<PendingItem, 'about' | 'schema'>
   interrupted?: 'aborted' | 'deadline'
   /**
-   * Set if the call was noted and not carried out, or if the agent inside it has noted calls. Its record has the text for the model until
-   * then.
+   * Set in a preview if the call was noted and not carried out, or if it runs an agent that has noted calls. Until the call is carried out,
+   * `record` has the text for the model.
    */
   noted?: true
-  /** Set if the call was noted after a decision: the call as it was decided, and how often it has waited. */
+  /** The call as it was decided, and how often it has waited. Set if the call was noted after a decision. */
   after?: Pick<Intent, 'call' | 'waited'>
 }
 
@@ -172,22 +172,22 @@ export interface ToolRound {
   pending: PendingItem[]
   /** The calls that were only noted. */
   intents: Intent[]
-  /** Set if a tool's result is the output of the run: the record of its call. */
+  /** The record of the call whose result is the output of the run. */
   final?: ToolCallRecord
-  /** The agent that has the conversation from now on. If several calls hand it over, the last one counts. */
+  /** The agent that has the conversation from now on. If several calls hand it over, the last call counts. */
   handoff?: Handoff
-  /** Set if a guardrail ends the run: the reason. */
+  /** The reason of the guardrail that ends the run. */
   stop?: string
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** The messages sent to the run since it last looked. */
+/** The messages sent to the run since it last read messages, and whether it was told to stop. */
 export interface Steering extends Beside {
   messages: readonly ChatMessage[]
   stops: boolean
-  /** Set if the run reads no more messages: those that it has not read. */
+  /** The messages that the run has not read. Set if the run reads no more messages. */
   unread?: readonly ChatMessage[]
-  /** Set if a guardrail refused the messages and ends the run: the reason. */
+  /** The reason of the guardrail that refused the messages and ends the run. */
   refused?: string
 }
 

@@ -12,7 +12,7 @@ export type LimitName =
 
 /** A run's limits with all defaults filled in. */
 export interface ResolvedLimits extends Required<Pick<LimitSettings, LimitName>>, Required<RunLimits> {
-  /** The size limit of text taken from a tool, in bytes. It is higher if long results are kept. */
+  /** The size limit, in bytes, of the text that a tool may return. Equals `maxResultBytes`, or is infinite if large results are stored. */
   takenResultBytes: number
   largeResults: Required<LargeResultOptions> | undefined
 }

@@ -28,15 +28,15 @@ export interface ToolCallRecord {
   errorCode?: ErrorCode
   durationMs: number
   attempts: number
-  /** What was repaired to make sense of the call, such as values of a wrong type. */
+  /** Descriptions of the repairs to the call, such as a conversion of values that had the wrong type. */
   repairs?: string[]
-  /** The decision on the call. If there were several, the last one, with the others as `earlier`. */
+  /** The last decision on the call. Its field `earlier` has the decisions before it. */
   decision?: MadeDecision
   /** The usage of the runs started inside the call. */
   nested?: Spent
   /**
-   * Set if the call may have taken effect: the idempotency key for the next call of the same tool with the same arguments. Also set if the
-   * call carried the key of an earlier call and has succeeded.
+   * The idempotency key for the next call of the same tool with the same arguments. Set if this call has not succeeded and may have taken
+   * effect. Also set if this call carried the key of an earlier call and has settled it.
    */
   callKey?: CallKey
 }
@@ -46,7 +46,7 @@ export interface RunStep {
   iteration: number
   provider: string
   model: string
-  /** The API that was asked: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Absent for your own models. */
+  /** The API of the request: `'chat-completions'`, `'responses'`, `'messages'` or `'generate-content'`. Absent for your own models. */
   api?: string
   usage?: Usage
   finishReason: FinishReason
@@ -57,13 +57,13 @@ export interface RunStep {
   timeToFirstTokenMs?: number
   retries: number
   warnings: string[]
-  /** The calls of the response, with their tools. For more about them, see `toolCalls` of the result. */
+  /** The calls of the response, with their tools. The details of each call are in `toolCalls` of the result. */
   toolCalls: { id: string; tool: string }[]
 }
 
 /** A call that waits for your application before the run can continue. */
 export interface PendingItem {
-  /** `budget`: not a call, but a model request that the run's `budget` does not allow. Raise the budget, then approve the item. */
+  /** `budget`: a model request, not a call, that the run's `budget` does not allow. Raise the budget, then approve the item. */
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
   toolCallId: string
   tool: string
@@ -80,11 +80,17 @@ export interface PendingItem {
   place: string
   /** Names of arguments that only the approver may see. Pages and events don't show them. */
   secrets?: string[]
-  /** For an item of a nested agent: the agents on the path to the item, outermost first, each with the call in which it runs. */
+  /**
+   * The nested agents on the path to the item, outermost first, each with the call that runs it. Absent if the item belongs to the run
+   * itself.
+   */
   path?: PathStep[]
-  /** For a call made by a script: the line of the script that makes the call. */
+  /** The line of the script that makes the call. Absent if no script makes the call. */
   script?: ScriptLine
-  /** For a call in the plan of a preview: its position in the plan, starting at 1, and the number of calls in the plan. */
+  /**
+   * The position of the call in the plan of a preview, starting at 1, and the number of calls in the plan. Absent if the run is not a
+   * preview.
+   */
   plan?: PlanPlace
 }
 
@@ -160,7 +166,7 @@ interface UnansweredRun<Output, Call> extends RunOutcome<Call> {
    * Partial text, `''` if there was none. With `output: schema`, the schema's value for an answer at a limit (`onLimit`), else undefined.
    */
   output: Output
-  /** Why the last answer at a limit failed. */
+  /** The error of the request for a last answer at a limit (`onLimit`). */
   error?: ToolloopError
 }
 

@@ -7,7 +7,7 @@ import type { CheckedText } from './model-call.ts'
 import type { Objection, Plan, PlannedCall } from './recorded.ts'
 import type { RunStep } from './result.ts'
 
-/** A response before it becomes a reply. */
+/** A response, to review before it becomes a reply. */
 export interface ReviewedTurn {
   response: ReadResponse
   plan: Plan
@@ -16,11 +16,11 @@ export interface ReviewedTurn {
   meta: { iteration: number } & StepTags
   /** Whether the text is shown only after guardrails have checked it. */
   isHeld: boolean
-  /** Set if the text was checked as it arrived, and the part that passed was shown. */
+  /** The text that was checked as it arrived. The part that passed was shown. Undefined if the text was not checked as it arrived. */
   streamed: CheckedText | undefined
   /** The earlier text that this response continues. */
   earlier: string
-  /** Whether the response reached a token limit and has no calls, so that the answer is cut off unless it is complete by its schema. */
+  /** Whether the response reached a token limit and has no calls. If so, the answer is cut off, unless it fits its schema. */
   mayBeCut: boolean
 }
 
@@ -34,11 +34,11 @@ export interface ReviewedReply {
   objection?: Objection
   /** Set if the text is only part of an answer, because the response reached a token limit. */
   isCut?: boolean
-  /** Set if a guardrail or a hook ends the run: the reason. */
+  /** The reason of the guardrail or hook that ends the run. */
   stop?: ToolloopError
-  /** Set if nothing of the model's text may be kept. */
+  /** Set if none of the model's text may be kept. */
   isWithheld?: boolean
-  /** Set if the text must not be shown if the run was interrupted meanwhile, because a required check may not have run. */
+  /** Set if a required check may have been skipped when the run was interrupted. The text of an interrupted run must then not be shown. */
   isUnchecked?: boolean
 }
 

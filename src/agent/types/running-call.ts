@@ -7,7 +7,7 @@ import type { StepTags } from '../journal/journal.ts'
 import type { KeyOf } from '../run/call-keys.ts'
 import type { FinishedCall, PlannedCall } from './recorded.ts'
 
-/** A call to carry out as the step `key`. */
+/** A call to carry out. `key` is the key of its step in the journal. */
 export interface CallWork {
   call: PlannedCall
   /** The call's position in the turn. */
@@ -15,7 +15,7 @@ export interface CallWork {
   key: string
   /** The answer to the tool's question, with the question. */
   answered?: { answer: Json; asked: Json | undefined }
-  /** The result that the caller supplied. The call does not run here. */
+  /** The result from the caller, who has run the tool. */
   result?: { value: Json; isError: boolean }
 }
 
@@ -39,7 +39,7 @@ export interface CallPlace {
   readonly iteration: number
   /** The call as it is recorded, with its final arguments and the repairs. */
   readonly call: PlannedCall
-  /** Included in the meta of the call's events. */
+  /** The tags in the meta of the call's events. */
   readonly tags: StepTags
 }
 
@@ -50,13 +50,13 @@ export interface RunningCall extends CallPlace, Omit<CallTerms, 'keyOf'> {
   readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
-  /** The value that the call saves, if it outlives the process. */
+  /** Reads and writes the value that the tool saves. Undefined if the journal does not survive a crash. */
   readonly saved?: SavedValue
   /** The call's place in the trace of the run, if there is one. */
   readonly trace?: CallTrace
 }
 
-/** What a call has saved in its run's journal. */
+/** A value that a tool saves in the run's journal while its call runs. */
 export interface SavedValue {
   read(): Promise<Json | undefined>
   write(value: Json): Promise<void>
@@ -71,11 +71,11 @@ export interface CallOutcome {
   /** When the function started, by `performance.now()`. Undefined if it did not start. */
   startedAt?: number
   durationMs?: number
-  /** The return value of the function, if guardrails changed what is shown. */
+  /** The return value of the function. Set if guardrails changed the result that is shown. */
   returned?: unknown
   /** The unchanged end of the function. Set in a run with hooks or telemetry. */
   raw?: RawEnd
-  /** Set if a guardrail ends the run: its name and the reason. */
+  /** The name of the guardrail that ends the run, and its reason. */
   stop?: string
   /** What the model is told about a call that was noted and not carried out. */
   noted?: Content
@@ -84,5 +84,5 @@ export interface CallOutcome {
 /** Runs a call. Never rejects because its tool failed. */
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
 
-/** Wraps a call. May change the call, answer or refuse it without running the function, and change its outcome. */
+/** Wraps a call. The wrapper may change the call, answer or refuse it without running the function, and change its outcome. */
 export type AroundTool = (next: RunCall) => RunCall

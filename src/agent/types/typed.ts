@@ -7,7 +7,7 @@ import type { ToolCallOutcome, ToolCallRecord } from './result.ts'
 /** The tools of an agent: a list whose tools the compiler knows, or any set of tools. */
 export type AgentTools = readonly AnyTool[] | ToolSet
 
-/** Tools that need only this context. */
+/** Tools that need no context besides this context. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
 /** The context that all of these tools need together. Each tool may need a part of it. */
@@ -16,7 +16,7 @@ type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Con
 /** The context that an agent needs by its own type and its tools. */
 export type Needed<Context, Tools extends AgentTools> = Context & ContextOf<Tools>
 
-/** Options whose tools need only this context. */
+/** Options whose tools need no context besides this context. */
 export interface FittingTools<Context> {
   tools?: ToolsFor<Context>
 }
