@@ -6,12 +6,12 @@ import type { CallPlan, RequestPlan } from '../types/middleware.ts'
 import type { AgentRules } from '../types/options.ts'
 import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolEnding, ToolTurn } from './hooks.ts'
 
-/** A function from one of the caller's lists. */
+/** A function of a hook or of an entry in `plan` or `around`. */
 export interface Callback<Ask> {
   readonly name: string | undefined
   /** The words that messages use for the callback, such as `beforeTool` and `hook`. */
   readonly kind: readonly [word: string, noun: string]
-  /** Says in the log what the failure means. Undefined if a failing function is skipped. */
+  /** The consequence of a failure, in words for the log. Undefined if a failing function is skipped. */
   readonly refused: string | undefined
   readonly ask: Ask
 }
@@ -87,7 +87,7 @@ function listOf<Entry extends { name?: string; onFailure?: 'refuse' | 'skip' }, 
   return callbacks
 }
 
-/** A hook or an entry failed, and the step that it decides on must not continue without its decision. */
+/** The error of a hook or an entry that has failed and whose `onFailure` is `'refuse'`. */
 export class HookFailure extends ToolloopError {
   /** The hook's name, or its kind if it has none. */
   readonly hook: string
@@ -102,7 +102,7 @@ export class HookFailure extends ToolloopError {
   }
 }
 
-/** An entry of `plan` stopped a request. */
+/** The error of a request that an entry of `plan` has stopped. */
 export class RequestStopped extends ToolloopError {
   constructor(name: string | undefined, reason: unknown) {
     super('guardrail', `The run was stopped by ${name}: ${String(reason)}`)

@@ -21,7 +21,7 @@ export type GuardrailVerdict<T> =
  *
  * Contract of all checks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`). A check fails if it throws, rejects,
  * takes longer, or returns an invalid replacement. The call is then refused, or the result withheld; for input and output, the run is
- * stopped. Returning nothing passes.
+ * stopped. Returning nothing lets the value pass.
  */
 export interface Guardrail<Context = unknown> {
   /** The guardrail's name in events, in the log, in messages to the model and in the result. */
@@ -63,7 +63,7 @@ export type GuardrailsByPlace = Readonly<Record<GuardrailPlace, readonly Guardra
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }
 
-/** Throws `invalid_option` for anything but guardrails, and for a function that would never be called. */
+/** Throws `invalid_option` for anything but guardrails, and for a function with an unknown name, which would never be called. */
 export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefined): void {
   if (guardrails === undefined) return
   if (!Array.isArray(guardrails)) throw new InvalidOptionError('guardrails', 'an array of guardrails', guardrails)

@@ -15,11 +15,11 @@ export interface HookPlace<Context = unknown> {
   readonly context: Context
   /** The run's `metadata`. A nested run without its own `metadata` has the `metadata` of the outer run. Frozen. */
   readonly metadata?: JsonObject
-  /** Aborted when the run is aborted. */
+  /** The signal that is aborted when the run is aborted. */
   readonly signal: AbortSignal
   /**
-   * The run itself. Pass it as `parent` to start another run inside it. That run, such as one of a judging agent, shares its limits, budget
-   * and trace.
+   * The run itself. Pass it as `parent` to start another run inside it. The nested run, such as a run of a judging agent, shares the
+   * limits, the budget and the trace of this run.
    */
   readonly run: RunScope
 }
@@ -61,7 +61,7 @@ export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
   readonly args: JsonObject
 }
 
-/** What `beforeTool` may return for a call. */
+/** The return value of `beforeTool`. */
 export type ToolTurnChange =
   /** The function does not run; the model is told why. */
   | { refuse: string }
@@ -82,7 +82,7 @@ export interface SentRequest<Context = unknown> extends HookPlace<Context>, Read
   readonly model: ChatModel
 }
 
-/** A call that is about to run, with its final arguments. Both are frozen. */
+/** A call that is about to run, with its final arguments. The call and its arguments are frozen. */
 export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
   readonly effect: ToolEffect
   /** The key that the tool gets as `ctx.idempotencyKey`. It is the same for every attempt, even after a crash. */
@@ -105,12 +105,12 @@ export interface Hooks<Context = unknown> {
   name?: string
   /**
    * What happens when a hook of this object fails. A failure is logged in any case. `'skip'`: the run continues as if the hook had returned
-   * nothing. `'refuse'` stops what the hook was called for. `beforeTool`: the call is refused. `aroundTool`: the call fails,
-   * and the model is told whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and
+   * nothing. `'refuse'` stops the step that the hook was called for. `beforeTool`: the call is refused. `aroundTool`: the call fails, and
+   * the model is told whether the function ran. `afterTool`: the result is withheld from the model. `beforeModel`, `aroundModel` and
    * `afterModel`: the run ends `refused` with the error code `hook_failed`. Default: `'refuse'` for `beforeTool`, `'skip'` for the others.
    */
   onFailure?: 'refuse' | 'skip'
-  /** Called before each model request. May change it for this turn. */
+  /** Called before each model request. May change the request for this turn. */
   beforeModel?(turn: ModelTurn<Context>): ModelTurnChange | undefined | Promise<ModelTurnChange | undefined>
   /**
    * Called with each response, before its reply is recorded. May replace the text that is kept. Text that was streamed has already been
@@ -118,8 +118,8 @@ export interface Hooks<Context = unknown> {
    */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
   /**
-   * Called for each call of a turn after its arguments are validated and it is approved, before any call of the turn runs. Return
-   * `{ refuse }` to prevent it. Not called again for the same call if its tool asks a question.
+   * Called for each call of a turn after its arguments are validated and it is approved, before any call of the turn runs. Return `{ refuse
+   * }` to prevent the call. Not called again for the same call if its tool asks a question.
    */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** Called with the result of each call that has run. May replace the content for the model. */
@@ -138,11 +138,11 @@ export interface Hooks<Context = unknown> {
   ): ModelResponse | undefined | Promise<ModelResponse | undefined>
   /**
    * Wraps the function of a call, with its time limit and its retries. `next()` runs the function, at most once, and resolves with its
-   * return value. It rejects with a `ToolloopError` if the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is
-   * what was thrown.
+   * return value. If the call fails, `next()` rejects with a `ToolloopError` (`tool_failed`, `tool_timeout`, `tool_cancelled`). The `cause`
+   * of the error is the value that was thrown.
    *
    * The hook's return value replaces the function's return value. If `next` is not called, the function does not run. Guardrails and
-   * `beforeTool` are called before it, `afterTool` and checks of the result after it.
+   * `beforeTool` are called before this hook, `afterTool` and checks of the result after it.
    */
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }
@@ -158,7 +158,7 @@ const hookNames: OptionNames<Hooks> = {
   aroundTool: true,
 }
 
-/** Throws `invalid_option` for anything but hooks, and for a function that would never be called. */
+/** Throws `invalid_option` for anything but hooks, and for a function with an unknown name, which would never be called. */
 export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
   if (hooks === undefined) return
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'object' && hook !== null))

@@ -9,8 +9,8 @@ import { readPart, searchText } from './read-text.ts'
 export const readResultName = 'read_result'
 
 /**
- * A run that keeps its large results. `shownBytes` and `maxResultBytes`: how many bytes one read returns by default, and at most.
- * `maxResultBytes` includes the words around the text.
+ * A run that keeps its large results. `shownBytes`: the number of bytes that one read returns by default. `maxResultBytes`: the maximum
+ * size of a result, including the words around the text.
  */
 interface Keeping extends RunScope {
   readonly keptResults: KeptResults
@@ -19,10 +19,10 @@ interface Keeping extends RunScope {
 
 /** Runs whose model has the tool `read_result`. */
 const keeping = new WeakMap<RunScope, Keeping>()
-/** Returns the same view for the same tools, so that they are converted for a provider only once. */
+/** The views of `withReadResult`, by tools. The same tools get the same view, so that they are converted for a provider only once. */
 const views = new WeakMap<ToolSet, ToolSet>()
 
-/** The tool is the same object for all runs. */
+/** The tool that reads parts of stored results. All runs share this object. */
 export const readResult: AnyTool = defineTool({
   name: readResultName,
   description:
@@ -55,8 +55,8 @@ export const readResult: AnyTool = defineTool({
 })
 
 /**
- * Adds `read_result` to the tools of a run that keeps its large results. It is there from the start, because changing the tools during a
- * run would miss the provider's cache. Throws `invalid_option` if one of the tools has that name.
+ * Adds `read_result` to the tools of a run that keeps its large results. The tool is present from the start of the run, because changing
+ * the tools during a run would miss the provider's cache. Throws `invalid_option` if one of the tools has that name.
  */
 export function withReadResult(tools: ToolSet, run: Keeping): ToolSet {
   keeping.set(run, run)

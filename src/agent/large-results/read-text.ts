@@ -16,18 +16,18 @@ const around = 160
 const mostShown = 10
 /** A search stops counting at this number of matches. */
 const mostCounted = 1_000
-/** Reserves space: positions near the end of a text have more digits than those at the beginning. */
+/** Bytes reserved for numbers, because positions near the end of a text have more digits than positions at the beginning. */
 const numberSlack = 16
 
 /**
- * Returns a part of the text, with its position and how to read on. The part has at most `partBytes` bytes (UTF-8), but at least one
- * character, so that the model always makes progress. Everything together has at most `maxBytes` bytes.
+ * Returns a part of the text, with its position and an instruction for reading the rest. The part has at most `partBytes` bytes (UTF-8),
+ * but at least one character, so that the model always makes progress. Everything together has at most `maxBytes` bytes.
  */
 export function readPart(text: string, range: TextRange, partBytes: number, maxBytes: number = Number.POSITIVE_INFINITY): string {
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
   const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
-  // The frame is longest for a part of one character, because most characters are left then.
+  // The frame around a part is longest for a part of one character, because the most characters remain then.
   const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
   const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
   const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)
@@ -35,8 +35,8 @@ export function readPart(text: string, range: TextRange, partBytes: number, maxB
 }
 
 /**
- * The places where the text contains `wanted`, ignoring case, each with the text around it. At most `maxBytes` together, but at least one
- * match.
+ * Returns the places where the text contains `wanted`, ignoring case, each with the text around it. The result has at most `maxBytes`
+ * bytes, but always shows the first match.
  */
 export function searchText(text: string, wanted: string, range: TextRange, maxBytes: number): string {
   const from = startOf(text, range)
@@ -70,7 +70,7 @@ function startOf(text: string, { offset, line = 1 }: TextRange): number {
   return offset === undefined ? lineStart(text, line, 0) : Math.min(offset, text.length)
 }
 
-/** Moves an end that would separate a surrogate pair. */
+/** Moves an end position that would split a surrogate pair. */
 function wholeEnd(text: string, end: number): number {
   const next = text.charCodeAt(end)
   return next >= 0xdc00 && next <= 0xdfff ? end + 1 : end

@@ -8,7 +8,7 @@ import type { PendingItem } from '../types/result.ts'
 
 /**
  * Converts the items that a nested agent waits for into items of the outer run. Undefined if `about` is a question of the tool itself.
- * `place`: where the outer run waits.
+ * `place`: the place in the outer run that waits.
  */
 export function itemsWithin(about: Json | undefined, toolCallId: string, place: string): PendingItem[] | undefined {
   if (!isJsonObject(about) || typeof about.agent !== 'string' || !Array.isArray(about.pending)) return undefined
@@ -27,7 +27,7 @@ function isItem(item: Json): boolean {
   return isJsonObject(item) && ['kind', 'toolCallId', 'tool', 'fingerprint', 'place'].every((name) => typeof item[name] === 'string')
 }
 
-/** The tools that include the tool of an item. Undefined if they can't be known before the call is carried out. */
+/** The tool set that contains the tool of an item. Undefined if an agent on the item's path creates its tools for each run. */
 export function toolsOf({ path = [] }: Pick<PendingItem, 'path'>, registry: ToolSet): ToolSet | undefined {
   let tools: ToolSet | undefined = registry
   for (const { agent } of path) tools = agentTools(tools?.get(agent))
@@ -41,7 +41,7 @@ export function agentTools(tool: object | undefined): ToolSet | undefined {
   return isToolSet(tools) ? tools : undefined
 }
 
-/** Whether the tool runs an agent, so that effects come from the calls of that run. */
+/** Whether the tool runs an agent. If so, only the calls of the agent's run have effects. */
 export function runsAgent(tool: object): boolean {
   const runs: unknown = 'runs' in tool ? tool.runs : undefined
   return typeof runs === 'object' && runs !== null && 'tools' in runs
@@ -65,7 +65,7 @@ export function withShownAbout<Item extends Pick<PendingItem, 'about'>>(item: It
   return item.about === undefined ? item : { ...item, about: shownAbout(item.about) as Json }
 }
 
-/** Like `withShownAbout`, for the page of an application: also leaves out the text of an agent inside a call. */
+/** Like `withShownAbout`, for the page of an application. Also leaves out the text that a nested agent wrote (`said`). */
 export function itemOnPage<Item extends Pick<PendingItem, 'about' | 'path' | 'said'>>(item: Item): Item {
   const shown = withShownAbout(item)
   if (item.path === undefined || item.said === undefined) return shown
@@ -85,7 +85,7 @@ export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   return { ...shown, args: redact(item.args, names) as JsonObject, ...quote, ...line }
 }
 
-/** The arguments of a decision, with the hidden values restored. A value that was changed is kept, even if it replaces a hidden one. */
+/** The arguments of a decision, with the hidden values restored. A changed value is kept, even if it replaces a hidden value. */
 export function withHidden(given: JsonObject, { args, secrets }: Pick<PendingItem, 'args' | 'secrets'>): JsonObject {
   return secrets === undefined ? given : (restored(given, args, redact(args, new Set(secrets))) as JsonObject)
 }

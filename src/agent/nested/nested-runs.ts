@@ -20,7 +20,7 @@ export class NestedRuns {
   readonly #counts = new Map<string, number>()
   readonly #open = new Map<string, RunRecord>()
 
-  /** Called when a call is made, perhaps again: its nested runs are counted from the first. */
+  /** Called when a call starts, for the first time or again. The count of its nested runs starts from zero. */
   restart(call: string): void {
     for (const name of this.#counts.keys()) if (name.startsWith(`${call}/`)) this.#counts.delete(name)
   }

@@ -6,7 +6,7 @@ import type { Compaction } from '../conversation/compaction.ts'
 import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
 import { healed, notClaimed, positionOf, type Sessions, textsOf } from './sessions.ts'
 
-/** The run that waits for its turn. */
+/** A run that waits for its turn in a session. */
 export interface Waiter {
   readonly interruption: unknown
   /** The outer run. */
@@ -24,18 +24,18 @@ export interface LeaseRequest {
   replaces?: string | undefined
 }
 
-/** What sessions need from the runner's journal. */
+/** The methods of the runner's journal that sessions use. */
 export interface RunsOfJournal {
   /**
-   * Resumes the run if no living process executes it. Resolves with the run's status, its recorded result, and why its last execution broke
-   * off, if it did. Undefined for an unknown run.
+   * Resumes the run if no living process executes it. Resolves with the run's status, its recorded result, and the problem that has broken
+   * off its last execution, if any. Undefined for an unknown run.
    */
   takeUp(runId: string): Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
-  /** Cancels a run that waits. Resolves when it has ended. */
+  /** Cancels a waiting run. Resolves when the run has ended. */
   cancel(runId: string): Promise<void>
 }
 
-/** The position in the session at which a run starts. Recorded, so that every execution uses the same one. */
+/** The position in the session at which a run starts. The position is recorded, so that every execution uses the same position. */
 export interface SessionPlace {
   id: string
   session: number
@@ -43,16 +43,19 @@ export interface SessionPlace {
   compaction?: Compaction
   /** Whether the messages from `at` on are replaced. */
   replaces?: true
-  /** A digest of the messages before `at`. A recorded result can include them only as long as the session has them. */
+  /** A digest of the messages before `at`. A recorded result can include these messages only while the session has them. */
   digest?: string
 }
 
-/** How soon to look again at sessions that other processes have, in milliseconds. The longer the wait, the longer the pauses. */
+/**
+ * The first and the longest pause between two claims on a session that another process holds, in milliseconds. The pauses get longer with
+ * each claim.
+ */
 const firstPauseMs = 20
 const longestPauseMs = 250
 /** How often a run that keeps breaking off is resumed to free its session. */
 const mostTakeUps = 5
-/** How often a run repeats its claim on a session that was claimed in its own name. */
+/** How often a run repeats its claim on a session that another execution of the same run has claimed. */
 const mostClaims = 5
 
 /** A run's claim on its session. */
@@ -62,7 +65,7 @@ export class SessionLease {
   readonly #store: SessionStore
   readonly #request: ClaimRequest
   #claim: Claim
-  /** Whether nothing of the run has been carried out, since this claim or before. */
+  /** Whether the run has carried out nothing, neither before this claim nor since. */
   #isUntouched: boolean
   /** Lets the next run in line have its turn. */
   readonly done: () => void
@@ -96,8 +99,8 @@ export class SessionLease {
   }
 
   /**
-   * Does `work`. Repeats the claim first if an earlier execution of the same recorded run made a later claim, because its process was
-   * suspended. Rejects with `run_taken_over` if this execution is the earlier one.
+   * Does `work`. If the claim is lost, claims the session again and repeats `work`: an earlier execution of the same recorded run may have
+   * claimed the session when its suspended process woke up. Rejects with `run_taken_over` if a later execution has the session.
    */
   async #keep(work: (claim: Claim) => Promise<Kept>): Promise<Kept> {
     const { id } = this
@@ -122,7 +125,7 @@ export class SessionLease {
     this.#isOver = true
   }
 
-  /** Lets the next run use the session. A recorded run that has not ended here will be resumed, and keeps the session until then. */
+  /** Lets the next run use the session. A recorded run that has not ended keeps the session, because it will be resumed. */
   async leave(): Promise<void> {
     try {
       if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#request.durable, untouched: this.#isUntouched })
@@ -135,7 +138,7 @@ export class SessionLease {
 /**
  * Claims a session for a run when it is the run's turn. Runs of one process are served in order of arrival. Between processes there is no
  * order. Resolves with the refusal if the refusal concerns the run itself, and with undefined if the run is interrupted first. Rejects with
- * `session_busy` and `session_waiting`. `held`: a claim that the run already has, and keeps for as long as it is in its journal.
+ * `session_busy` and `session_waiting`. `held`: the lease that the run already has. The new lease keeps the place in line.
  */
 export async function leaseSession(
   sessions: Sessions,
@@ -186,7 +189,10 @@ export async function leaseSession(
   return undefined
 }
 
-/** Undefined if the run is interrupted first. A recorded run is never undefined here, because it has to end in its session. */
+/**
+ * Claims the session. Undefined if the run is interrupted first. A recorded run claims its session even if it is interrupted, because it
+ * has to end there.
+ */
 async function claim(store: SessionStore, { id, claim: asked }: LeaseRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
   if (asked.durable) return store.claim(id, asked)
   if (waiter.interruption !== undefined) return undefined
@@ -208,29 +214,32 @@ async function giveBack(
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
 
-/** Whether the session is in use by another run, or by the same run for another caller that has only just started. */
+/** Whether another run uses the session, or another caller has just started a run with the same id. */
 function isInTheWay(refused: NotClaimed, { claim: { runId } }: LeaseRequest): refused is InTheWay {
   if (refused.kind !== 'busy' && refused.kind !== 'waiting') return false
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
-/** Whether the run that waits in the session is in the replaced part, which is always at the end. */
+/** Whether the messages to replace include those of the run that waits in the session. */
 async function isReplaced({ store }: Sessions, { id, replaces }: LeaseRequest): Promise<boolean> {
   if (replaces === undefined) return false
   const kept = await store.get(id)
   return kept?.status === 'waiting' && (await positionOf(store, kept, replaces)) !== undefined
 }
 
-/** Stores the messages of a run that its journal ended without storing them here. Does nothing if the run has just released the session. */
+/**
+ * Releases the session of a run that has ended in its journal, and stores the messages that the run has not stored. Does nothing if the run
+ * has just released the session.
+ */
 async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
   const { messages, ...place } = addedIn(output)
-  // If the model has said nothing, the run has no messages except those that it may have paused with.
+  // If the model has said nothing, the run has added no messages, except those of a draft, which `release` stores.
   if (messages.some(({ role }) => role === 'assistant'))
     await sessions.store.release(id, runId, { messages: textsOf(healed(messages)), ...place }, 'stored')
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
 }
 
-/** The messages that a run added, taken from its recorded result, and the position from which they replace others. */
+/** The messages that a run added, taken from its recorded result, and the position of the first message that they replace. */
 function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; at?: number } {
   if (!isJsonObject(output) || !Array.isArray(output.newMessages)) return { messages: [] }
   const { newMessages, earlier } = output
@@ -242,7 +251,7 @@ function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; 
 interface InLine {
   runId: string
   run: Waiter
-  /** The run before it in line. */
+  /** The run before this run in line. */
   before: InLine | undefined
   /** Resolves when this run and all runs before it are done. */
   done: Promise<void>
@@ -259,7 +268,7 @@ function standInLine(
   { id, claim: { runId, durable } }: LeaseRequest,
   run: Waiter,
 ): { before: InLine | undefined; done(): void } {
-  // A recorded run that is resumed may already have the session, so those in line wait for it.
+  // A recorded run that is resumed may already have the session, so the runs in line wait for that run.
   if (durable) return { before: undefined, done: () => {} }
   const line = lines.get(store) ?? new Map<string, InLine>()
   lines.set(store, line)
@@ -276,7 +285,7 @@ function standInLine(
   return { before, done: resolve }
 }
 
-/** Waits in line. Rejects with `session_busy` if the run would deadlock with a run that it is nested in. */
+/** Waits in line. Rejects with `session_busy` if the run would deadlock with one of its outer runs. */
 async function waitInLine({ id, claim: { runId } }: LeaseRequest, run: Waiter, before: InLine): Promise<void> {
   // A run that is not nested can't deadlock: it holds nothing before it has this session.
   if (run.outer === undefined) return void (await run.untilInterrupted(before.done))
@@ -292,7 +301,7 @@ async function waitInLine({ id, claim: { runId } }: LeaseRequest, run: Waiter, b
   }
 }
 
-/** Whether this run in line, or one before it, has to wait for one of `runs`. */
+/** Whether the run `line`, or a run before it in line, has to wait for one of `runs`. */
 function waitsFor(line: InLine | undefined, runs: ReadonlySet<Waiter>, seen: Set<InLine> = new Set()): boolean {
   for (let one = line; one !== undefined && !seen.has(one); one = one.before) {
     seen.add(one)
@@ -305,7 +314,7 @@ function waitsFor(line: InLine | undefined, runs: ReadonlySet<Waiter>, seen: Set
   return false
 }
 
-/** The run and the runs that it is nested in. */
+/** The run and its outer runs. */
 function lineageOf(run: Waiter): Waiter[] {
   return run.outer === undefined ? [run] : [run, ...lineageOf(run.outer)]
 }

@@ -44,8 +44,8 @@ export function checkId(id: unknown, option = 'session'): asserts id is string {
 /** Options of every session store. */
 export interface ExpiryOptions {
   /**
-   * How long an unchanged session is kept, in milliseconds. After that, the session no longer exists, unless a run has it. The space is
-   * freed when other sessions are created, and by `prune`. Default: never.
+   * How long an unchanged session is kept, in milliseconds. After this time, the session no longer exists, unless a run has it. The space
+   * is freed when other sessions are created, and by `prune`. Default: never.
    */
   expireAfterMs?: number
 }

@@ -5,8 +5,8 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
  * Each instance owns the claims that are made through it. Claims of a dead process or a closed instance block nobody. Messages, compactions
  * and drafts are JSON texts, which no store parses.
  *
- * Contract: all methods are awaited. They reject with `session_failed` if the store can't be read or written. At the start of a run, that
- * rejects the run; at its end, the run rejects with a `RunError` that has the result.
+ * Contract: all methods are awaited. They reject with `session_failed` if the store can't be read or written. At the start of a run, this
+ * error rejects the run. At the end of a run, the run rejects with a `RunError` that has the result.
  */
 export interface SessionStore {
   /**
@@ -54,13 +54,16 @@ export interface ClaimRequest {
    * ended.
    */
   durable: boolean
-  /** The execution of a recorded run, see `Durable.epoch`. Refused if it is lower than the epoch of the run's last claim. */
+  /**
+   * The number of the execution of a recorded run; see `Durable.epoch`. A claim is refused if its epoch is lower than that of the run's
+   * last claim.
+   */
   epoch?: number
-  /** For a resumed run: the number of its session, so that it doesn't get a later session with the same id. */
+  /** The number of a resumed run's session, so that the run doesn't get a later session with the same id. */
   session?: number
   /**
-   * For a run that is resumed from a state: identifies the pending calls of that state. The session is marked as resumed until the run has
-   * ended or paused.
+   * Identifies the pending calls of the state from which a run is resumed. The session is marked as resumed until the run has ended or
+   * paused.
    */
   waitsFor?: string
   /** Whether to claim the session even if a process that has died marked it as resumed. */
@@ -75,7 +78,7 @@ export interface UnclaimOptions {
   untouched?: boolean
 }
 
-/** A run that holds a session. Each claim has a new `token`; the holder of an older one has lost the session. */
+/** A run that holds a session. Each claim has a new `token`; the holder of an older token has lost the session. */
 export interface Claim {
   id: string
   runId: string
@@ -88,7 +91,7 @@ export interface Claimed {
   token: string
   /** The session's own number. A session created later under the same id has another number. */
   session: number
-  /** How many messages it has. */
+  /** The number of messages in the session. */
   length: number
   compaction?: string
 }
@@ -97,7 +100,7 @@ export interface Claimed {
 export type NotClaimed =
   /**
    * Another run has the session, or the same run has it on behalf of another caller. `alive`: whether the process of that run is alive. A
-   * dead process blocks only for durable runs.
+   * dead process blocks the session only if its run is durable.
    */
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
   /**
@@ -117,10 +120,11 @@ export type NotClaimed =
 /** The messages a run has added. */
 export interface Added {
   messages: readonly string[]
-  /** If absent, the compaction is unchanged, or removed if `at` is set. */
+  /** The new compaction. If absent, the old compaction is kept, or removed if `at` is set. */
   compaction?: string
   /**
-   * The position of the first message to delete, with all messages after it, before the new ones are appended. If absent, none are deleted.
+   * The position of the first message to replace. This message and all messages after it are deleted before the new messages are appended.
+   * If absent, no messages are deleted.
    */
   at?: number
 }
@@ -172,7 +176,7 @@ export interface StoredSession extends SessionSummary {
 
 /** Selects sessions for a list, last changed first. */
 export interface SessionQuery {
-  /** A prefix of their ids, such as `'user-17/'`. */
+  /** A prefix of the ids, such as `'user-17/'`. */
   prefix?: string
   status?: SessionStatus
   /** Only sessions updated at this time or later, in milliseconds since 1970. */
@@ -199,18 +203,19 @@ export interface Hold {
   epoch: number | undefined
   /** Whether the process of the run is alive. */
   alive: boolean
-  /** What the run waits for, if it has paused. */
+  /** Identifies the pending calls of the run. Undefined if the run has not paused. */
   waitsFor: string | undefined
-  /** When the run was resumed from that pause, if it was. */
+  /** When the run was resumed from its pause, in milliseconds since 1970. Undefined if it was not resumed. */
   resumedAt: number | undefined
 }
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' | 'taken_over' }>
 
 /**
- * Why a session can't be claimed. The rules are the same in every store. A dead process blocks others only for runs that wait or that are
- * recorded in a journal. A run may claim its own session again if its journal resumes it and no later execution has had the session. The
- * same applies if it is resumed from its pause, for the first time or with `again`.
+ * Returns the reason why a session can't be claimed. Undefined if it can be claimed. The rules are the same in every store. A run whose
+ * process has died blocks other runs only if it waits or is recorded in a journal. A run may claim its own session again if its journal
+ * resumes it, unless a later execution has had the session. It may also claim the session again if it is resumed from its pause, for the
+ * first time or with `again`.
  */
 export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InTheWay | undefined {
   if (hold === undefined) return undefined
@@ -218,7 +223,7 @@ export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InThe
   const isWaiting = !alive && waitsFor !== undefined
   if (!isWaiting && !alive && !durable) return undefined
   const isMine = request?.runId === runId
-  // A process that was suspended has lost its run, and may wake up in the middle of its claim.
+  // A suspended process has lost its run, and may wake up in the middle of its claim.
   if (isMine && request.durable && (request.epoch ?? Number.POSITIVE_INFINITY) < (epoch ?? 0)) return { kind: 'taken_over', runId }
   const isFromHere = isWaiting && request?.waitsFor === waitsFor
   if (isMine && (request.durable || (isFromHere && (resumedAt === undefined || request.again === true)))) return undefined

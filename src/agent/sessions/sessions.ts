@@ -34,8 +34,8 @@ export interface WaitingRun {
   /** The run's input and the messages since. They are added to the session when the run ends. */
   messages: ChatMessage[]
   /**
-   * The position of the first message of the session that these messages replace. See `replaces` of a run's `session`. If absent, they are
-   * appended.
+   * The position of the first message of the session that these messages replace. See `replaces` of a run's `session`. If absent, these
+   * messages are appended.
    */
   at?: number
   /** When the run was resumed, in milliseconds since 1970. Absent if the run has ended or paused since then. See `again` of `resume`. */
@@ -127,8 +127,8 @@ export class Sessions {
 
   /**
    * Appends messages outside a run, such as those of an imported conversation or of a person who has taken over. Creates the session if it
-   * does not exist. A call without a result is given one. Rejects with `invalid_message`, and with `session_busy` or `session_waiting` if a
-   * run has the session.
+   * does not exist. A call without a result gets a substitute result. Rejects with `invalid_message`, and with `session_busy` or
+   * `session_waiting` if a run has the session.
    */
   async append(id: string, messages: readonly MessageInput[]): Promise<void> {
     checkId(id)
@@ -137,8 +137,9 @@ export class Sessions {
   }
 
   /**
-   * Copies a session, or its first messages, and resolves with the copy's id. A call whose result is beyond `at` is given one. Messages of
-   * a run that has not ended are not copied. Rejects with `unknown_session`, and with `invalid_option` for an invalid position or id.
+   * Copies a session, or its first messages, and resolves with the copy's id. A call whose result is beyond `at` gets a substitute result.
+   * Messages of a run that has not ended are not copied. Rejects with `unknown_session`, and with `invalid_option` for an invalid position
+   * or id.
    */
   async fork(id: string, { at, to = `session_${crypto.randomUUID()}`, ...others }: ForkOptions = {}): Promise<string> {
     checkId(id)
@@ -154,7 +155,7 @@ export class Sessions {
     // If the session is deleted meanwhile, only part of it was read.
     if (texts.length < count && (await this.store.get(id))?.session !== session) throw unknownSession(id)
     const messages = readMessages(id, texts, 0)
-    // A compaction that reaches beyond the copy doesn't belong to it.
+    // A compaction that reaches beyond the copied messages is not copied.
     const isWithin = compaction !== undefined && reachOf(readCompaction(id, compaction)) <= count
     const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
     const appended = await this.store.append(to, textsOf(healed(messages)), options)
@@ -180,8 +181,8 @@ export class Sessions {
   }
 
   /**
-   * Deletes a session with everything stored in it. Resolves with true if the session existed. The messages of a run that is still running
-   * in the session are not stored either.
+   * Deletes a session with everything stored in it. Resolves with true if the session existed. If a run is still running in the session,
+   * its messages are not stored.
    */
   async delete(id: string): Promise<boolean> {
     checkId(id)
@@ -199,7 +200,7 @@ export class Sessions {
     return this.store.prune(olderThanMs)
   }
 
-  /** Closes the store. Sessions of running runs become available to others, except those of recorded runs. */
+  /** Closes the store. Sessions of running runs become available to other runs, except sessions of recorded runs. */
   async close(): Promise<void> {
     await this.store.close()
   }
@@ -217,7 +218,7 @@ export function textsOf(messages: readonly ChatMessage[]): string[] {
   return messages.map((message) => JSON.stringify(message))
 }
 
-/** Parses stored messages. The first one is at position `from`. Throws `session_failed`. */
+/** Parses stored messages. The first message is at position `from`. Throws `session_failed`. */
 export function readMessages(id: string, texts: readonly string[], from: number): ChatMessage[] {
   return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
 }
@@ -237,7 +238,7 @@ export function readCompaction(id: string, text: string): Compaction {
 
 type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending' | 'at'>
 
-/** Parses the text that `draftText` wrote, and the run's id. */
+/** Parses the text that `draftText` wrote. Throws `session_failed`. */
 function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resumedAt'> {
   return readStored(id, 'run that waits', () => {
     const value: unknown = JSON.parse(text)
@@ -253,12 +254,12 @@ export function draftText(draft: Omit<WaitingRun, 'runId'>): string {
   return storedText(draft)
 }
 
-/** How many messages a search reads at a time. The message is nearly always among the last. */
+/** How many messages a search reads at a time. The message to find is nearly always among the last messages. */
 const searchedAtOnce = 100
 
 /**
- * The position of the user's message with this id: its own id, or the one that `messageId` derives. For a message of the waiting run: the
- * position at which that run starts. Undefined if there is no such message.
+ * The position of the user's message with this id, as `messageIdOf` returns it. If the message belongs to the waiting run, the position at
+ * which that run starts. Undefined if there is no such message.
  */
 export async function positionOf(store: SessionStore, kept: StoredSession, messageId: string): Promise<number | undefined> {
   const { id, session, messageCount, draft } = kept
@@ -287,7 +288,7 @@ function unknownSession(id: string): ToolloopError {
   return new ToolloopError('unknown_session', `Expected the id of a session, got \`${id}\``)
 }
 
-/** Why a session can't be claimed. */
+/** The error for a session that can't be claimed. */
 export function notClaimed(id: string, refused: NotClaimed, problem?: string): ToolloopError {
   const where = `session \`${id}\``
   switch (refused.kind) {

@@ -21,7 +21,7 @@ import type { ToolsFor } from '../types/typed.ts'
 /**
  * An agent that can take over a conversation: an `AgentRunner` or a `CustomAgent`.
  *
- * Contract: `instructions` is awaited, `tools` is not. If one throws, the handoff's call fails, and the model is told.
+ * Contract: `instructions` is awaited, `tools` is not. If either throws, the call of the handoff fails, and the model is told.
  */
 export interface ConversationTaker<Context = unknown> {
   readonly model: ChatModel
@@ -49,8 +49,8 @@ interface HandoffTool extends Tool<never> {
 
 /**
  * Creates a tool with which the model hands the conversation over to another agent. From the next turn on, that agent's model, instructions
- * and tools are used. Its hooks, guardrails, limits, `activeTools` and `stopWhen` apply to its turns and calls, inside those of the run.
- * The result's `agent` names the agent that has the conversation at the end: start the next run with it.
+ * and tools are used. The agent's hooks, guardrails, limits, `activeTools` and `stopWhen` apply to its turns and calls, and the run's own
+ * rules wrap them. The result's `agent` names the agent that has the conversation at the end. Start the next run with that agent.
  *
  * The agent's `input` guardrails check the conversation so far. If they refuse it, or would replace a message, the run ends `refused`. The
  * agent's limits are counted from the handoff on. Throws `invalid_tool`.
@@ -87,7 +87,7 @@ function isHandoffTool(tool: AnyTool): tool is HandoffTool {
   return 'handsTo' in tool
 }
 
-/** These tools, and those of the agents that they hand over to, as far as they are known before a run. */
+/** Returns these tools, and the tools of all agents that they hand over to. Tools that an agent creates for each run are not included. */
 export function withHandoffs(tools: ToolSet): ToolSet[] {
   const sets = [tools]
   const agents = new Set<object>()
@@ -103,8 +103,8 @@ export function withHandoffs(tools: ToolSet): ToolSet[] {
 }
 
 /**
- * Makes the run continue as the agent to which a call has handed the conversation. Returns why that agent's guardrails refuse it; the run
- * then ends.
+ * Makes the run continue as the agent to which a call has handed the conversation. If that agent's guardrails refuse the conversation,
+ * returns the reason, and the run ends.
  */
 export async function handOff(execution: Execution, iteration: number, to: Handoff): Promise<string | undefined> {
   const { durable, run, state } = execution

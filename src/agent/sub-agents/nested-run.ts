@@ -5,8 +5,8 @@ import { RunContext } from '../run/run-context.ts'
 import type { NestingPlace } from '../types/options.ts'
 
 /**
- * The run that is started in a call: a new one, or the one that an earlier execution of the call started. Its id and all keys inside it
- * derive from the call's key. Undefined if the outer run keeps no records.
+ * Returns the nested run of a call: a new run, or the run that an earlier execution of the call started. The id and the keys of the nested
+ * run derive from the call's key. Undefined if the outer run keeps no records.
  */
 export async function nestedRun(
   parent: NestingPlace<never>,
@@ -27,7 +27,7 @@ export async function begunRun(parent: NestingPlace<never>, runId: string): Prom
   return found?.recorded === undefined ? undefined : found
 }
 
-/** Callers may use the same id in several calls. */
+/** Returns a record name that is unique in the outer run. `runId` may not be, because callers may use the same id in several calls. */
 function recordName(call: string, runId: string): string {
   return runId === call || runId.startsWith(`${call}/`) ? runId : `${call}/${runId}`
 }

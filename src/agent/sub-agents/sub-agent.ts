@@ -75,14 +75,14 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
 }
 
 /**
- * Makes an agent available to another agent as a tool. Its run draws on the budget of the outer run and ends when the outer run does. It
- * asks the same `approve` unless it has its own. Its usage is added to the call and to the outer result. It has its own hooks and
- * guardrails. If it ends without an answer, the call fails and the model is told how it ended.
+ * Makes an agent available to another agent as a tool. The agent's run draws on the budget of the outer run, and ends when the outer run
+ * ends. It uses the `approve` of the outer run unless it has its own. Its usage is added to the call and to the outer result. The agent
+ * keeps its own hooks and guardrails. If its run ends without an answer, the call fails and the model is told how the run ended.
  *
- * If the agent pauses, the outer run pauses with it. The agent's items are among its `pending`, each with a `path`, and are decided like
- * any other.
+ * If the agent pauses, the outer run pauses with it. The `pending` of the outer run includes the agent's items, each with a `path`. Decide
+ * them like other items.
  */
-// No default for `S`: see `defineTool`.
+// `S` has no default, for the same reason as in `defineTool`.
 export function asTool<const S extends ParametersSchema, Context = unknown>(
   agent: RunnableAgent<Context>,
   options: AsToolOptions<Context, S> & { parameters?: NoInfer<WrittenSchema<S>> },
@@ -124,12 +124,12 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         }
       }
       try {
-        // The values that the run started with are recorded.
+        // A resumed run has recorded these options, so they are left out.
         const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
         const from = paused.state ?? paused.runId
         return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options, ctx)
       } catch (error) {
-        // Invalid decisions have had no effect. They are asked for again, because otherwise the agent's run would be lost.
+        // Invalid decisions have no effect. The call asks for them again, because otherwise the agent's run would be lost.
         if (!(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
         return questionOf({ ...paused, problem: error.message })
       }
@@ -139,7 +139,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
   return Object.assign(tool, { runs: tools === undefined ? agent : { tools: toToolSet(tools) } })
 }
 
-/** The error of a run inside a call. If a key or package is missing, the model can't fix that, so the outer run ends with the error. */
+/** Returns the error of a nested run. If an API key or a package is missing, also ends the outer run, because the model can't fix that. */
 export function endedOutside(error: unknown, { run }: Pick<ToolContext<never>, 'run'>): unknown {
   const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
   if (isMissing && run instanceof RunContext) run.interrupt('aborted', error)
@@ -152,7 +152,7 @@ type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
 /** The arguments as the model writes them. */
 type TaskInput<S> = IsAnySchema<S> extends true ? InputOf<TaskSchema> : InputOf<S>
 
-/** The parameters of an agent tool that declares none. */
+/** The parameters of an agent tool that declares no parameters. */
 type TaskSchema = typeof taskOnly
 
 const taskOnly = {
@@ -179,7 +179,7 @@ function conclude(
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
 }
 
-/** With `onLimit: 'answer'`, a run that reaches its limit has an answer: its last message. */
+/** Whether a run that reached its limit has an answer. With `onLimit: 'answer'`, the answer is the last message. */
 function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
   const last = messages.at(-1)
   const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'
@@ -191,15 +191,15 @@ export interface PausedAgent {
   agent: string
   runId: string
   pending: PendingItem[]
-  /** Set if the run is not recorded with the call. */
+  /** The state to resume the run from. Absent if the run is recorded with the call. */
   state?: RunState
-  /** Why the agent asks again. */
+  /** The problem with the earlier decisions. Set if the agent asks for them again. */
   problem?: string
 }
 
 /**
- * The question of a call whose agent has paused: it asks for decisions on the agent's items. `meanwhile`: what the model is told until the
- * calls that the agent has noted are carried out.
+ * Creates the question of a call whose agent has paused. The question asks for decisions on the agent's items. `meanwhile`: the text for
+ * the model until the agent's noted calls are carried out.
  */
 export function questionOf(about: PausedAgent, meanwhile?: string): Question {
   const question = ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
@@ -219,13 +219,16 @@ const decisionsSchema: JsonSchema = {
   required: ['decisions'],
 }
 
-/** The agent that asked with `questionOf`. The question comes from the run's own record, so it is not checked. */
+/**
+ * Returns the paused agent from a question that `questionOf` created. The question comes from the run's own record, so its contents are not
+ * validated.
+ */
 export function pausedIn(asked: Json | undefined): PausedAgent | undefined {
   const isOne = isJsonObject(asked) && typeof asked.agent === 'string' && typeof asked.runId === 'string' && Array.isArray(asked.pending)
   return isOne ? (asked as never) : undefined
 }
 
-/** The decisions that answer `questionOf`. */
+/** The decisions in the answer to a question that `questionOf` created. */
 export function decisionsIn(answer: Json | undefined): readonly Decision[] {
   return isJsonObject(answer) && Array.isArray(answer.decisions) ? (answer.decisions as never) : []
 }

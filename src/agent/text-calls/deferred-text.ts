@@ -1,6 +1,6 @@
 import type { PlannedCall } from '../types/recorded.ts'
 
-/** Text after calls. Each piece is released when its call and all calls before it have ended. */
+/** Holds back the texts that follow calls. Each text is released when its call and all calls before it have ended. */
 export class DeferredText {
   readonly #calls: readonly PlannedCall[]
   readonly #ended = new Set<number>()
@@ -11,13 +11,13 @@ export class DeferredText {
     this.#calls = calls
   }
 
-  /** The text that may be shown now that the call at `index` has ended. */
+  /** Called when the call at `index` has ended. Returns the texts that may now be shown. */
   release(index: number): string[] {
     this.#ended.add(index)
     return this.#take()
   }
 
-  /** Skips a call whose end was recorded by an earlier execution, because the text after it was shown then. */
+  /** Skips the text after a call if an earlier execution recorded the end of the call, because that execution showed the text. */
   after<T>(index: number, step: Promise<T>): Promise<T> {
     return step.then((end) => {
       if (!this.#ended.has(index)) this.#shown.add(index)

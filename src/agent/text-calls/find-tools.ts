@@ -5,7 +5,7 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** A call as it was meant, with its tool. */
+/** A call that the model meant, with its tool. */
 export interface OpenedCall {
   call: ReadCall
   tool: AnyTool | undefined
@@ -13,10 +13,9 @@ export interface OpenedCall {
 }
 
 /**
- * Opens a call that wraps several calls in an invented tool, as some models do:
- * `multi_tool_use.parallel({tool_uses: [{recipient_name, parameters}]})` or `parallel({calls: [{name, arguments}]})`. Opened only if no
- * tool has that name and every entry names one. Seen in
- * https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
+ * Unwraps calls that a model has wrapped in a call of an invented tool, such as `multi_tool_use.parallel({tool_uses: [{recipient_name,
+ * parameters}]})` or `parallel({calls: [{name, arguments}]})`. A wrapper is opened only if no tool has its name and every entry has a name.
+ * Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
  */
 export function openCalls(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   return calls.flatMap((call): OpenedCall[] => {
@@ -38,7 +37,7 @@ export function openCalls(calls: readonly ReadCall[], registry: ToolSet): Opened
   })
 }
 
-/** A call with its tool. If the tools say that it stands for another call, that call with its tool. */
+/** Returns a call with its tool. If the tool set says that the call stands for another call, returns the other call with its tool. */
 function openCall(call: ReadCall, registry: ToolSet): OpenedCall {
   const { arguments: json } = call.function
   const { name, tool, repairs } = findTool(call.function.name, registry)
@@ -72,8 +71,8 @@ function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name
 }
 
 /**
- * Finds the tool that a name means: some models add markup, prefixes and numbers, or change case. `name`: the tool's own name or, if there
- * is no such tool, the written name without markup.
+ * Finds the tool that a written name means. Some models add markup, prefixes or numbers to a name, or change its case. `name`: the tool's
+ * own name or, if there is no such tool, the written name without markup.
  */
 export function findTool(written: string, registry: ToolSet): { name: string; tool: AnyTool | undefined; repairs: string[] } {
   const exact = registry.get(written)

@@ -4,7 +4,7 @@ import { dialectNames } from '../../dialects/names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunSettings } from '../types/options.ts'
 
-/** What to look for beside native calls: `<tool_action>` tags, or also calls that were written as text by mistake. */
+/** The text calls to look for beside native calls: `<tool_action>` tags, or also calls that were written as text by mistake. */
 type ListenFor = 'tags' | 'both'
 
 /** The form of a run's calls: native, with or without looking for text calls beside them, or text only. */

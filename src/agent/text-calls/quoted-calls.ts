@@ -7,11 +7,11 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { isQuotedText } from '../run-texts.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** How many characters are searched for the calls of one response. If there are more, all of its calls count as quoted. */
+/** The maximum number of characters to search for the calls of one response. The calls that remain after that count as quoted. */
 const mostSearched = 250_000_000
 
 export interface QuoteTerms {
-  /** The messages that were sent to the model, which are all it can quote. */
+  /** The messages that were sent to the model. It can quote only from these messages. */
   messages: readonly ChatMessage[]
   tools: readonly ToolDefinition[]
   dialect: Dialect
@@ -19,8 +19,8 @@ export interface QuoteTerms {
 
 /**
  * Finds the calls that also occur in a text that the model was given: a result, a user's message, or an answer of its own. A model that
- * writes such a call may only be quoting it. Calls that the model has made since, and their results, don't count, because it may repeat
- * them. `system` messages don't count either, because they come from the program.
+ * writes such a call may only be quoting it. If the model has made such a call itself, only later texts count, except the results of that
+ * call, because the model may repeat its own calls. `system` messages don't count either, because they come from the program.
  */
 export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<ReadCall> {
   const read = calls.filter(({ written, unreadable }) => written !== undefined && unreadable === undefined)
@@ -29,7 +29,7 @@ export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<R
   return new Set(read.filter((call) => quotes.has(call)))
 }
 
-/** Where in the conversation the model has made a call, and with which ids. */
+/** The position of the last message in which the model made a call, and the ids of the call in that message. */
 interface OwnCalls {
   at: number
   ids: Set<string>
@@ -40,9 +40,9 @@ class Quotes {
   readonly #messages: readonly ChatMessage[]
   readonly #sources: readonly string[]
   readonly #names: ToolNames
-  /** The last position where the model made each call itself. */
+  /** For each call: the last message in which the model made the call itself. */
   readonly #own: ReadonlyMap<string, OwnCalls>
-  /** The messages in which a dialect's parser finds each call. */
+  /** For each call: the messages in which the dialect's parser finds the call. */
   readonly #found: ReadonlyMap<string, readonly number[]>
   readonly #known = new Map<string, boolean>()
   #left = mostSearched
@@ -89,14 +89,14 @@ class Quotes {
     return written !== '' && this.#messages.some((_, at) => counts(at) && this.#holds(at, written))
   }
 
-  /** Also returns true if there was too much to search. */
+  /** Whether the message at position `at` contains `text`. Also true if the search limit is exceeded. */
   #holds(at: number, text: string): boolean {
     const source = this.#sources[at] ?? ''
     this.#left -= source.length
     return source !== '' && (this.#left < 0 || source.includes(text))
   }
 
-  /** Leaves out calls that were only quoted. */
+  /** Collects the calls that the model has made itself, without calls that were refused as quoted. */
   #ownCalls(): Map<string, OwnCalls> {
     const quoted = new Set(
       this.#messages.flatMap((message) => (isToolResult(message) && isQuotedText(textOf(message.content)) ? [message.toolCallId] : [])),
@@ -136,7 +136,8 @@ class Quotes {
 const argumentTexts = new WeakMap<object, string>()
 
 /**
- * A call's arguments in a form for comparison. Cached, because calls don't change and a conversation is searched again with each response.
+ * Returns a call's arguments in a form that can be compared. The form is cached, because calls don't change and the conversation is
+ * searched again for each response.
  */
 function plainArguments(call: object, read: () => unknown): string {
   const known = argumentTexts.get(call)
@@ -155,8 +156,8 @@ interface FoundCalls {
 const foundCalls = new WeakMap<ChatMessage, FoundCalls>()
 
 /**
- * The calls in the text of a message, as the dialect reads them. Cached, because messages don't change and a conversation is searched again
- * with each call.
+ * Returns the calls that the dialect finds in the text of a message. They are cached, because messages don't change and the conversation is
+ * searched again for each response.
  */
 function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDefinition[]): FoundCalls['calls'] {
   const known = foundCalls.get(message)
@@ -182,7 +183,7 @@ function plainOf(message: ChatMessage): string {
   return text
 }
 
-/** The text of the message and of its files. */
+/** The text of the message and of its text files. */
 function wordsOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return content
@@ -194,7 +195,7 @@ function wordsOf({ content }: ChatMessage): string {
     .join('\n')
 }
 
-/** The text without what may differ between a call and its quotation: letter case, whitespace, quotes and escapes. */
+/** Removes possible differences between a call and its quotation: letter case, whitespace, quotes and escapes. */
 function plain(text: string): string {
   return withoutComments(decoded(text))
     .replace(/["'`]([\s+]+)["'`]/g, (found, between: string) => (between.includes('+') ? '' : found))
@@ -216,7 +217,7 @@ function withoutComments(text: string): string {
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", lbrace: '{', rbrace: '}' }
 
-/** Text with the escapes of HTML, JSON and URLs decoded, including double ones. */
+/** Decodes the escapes of HTML, JSON and URLs, even if a text was escaped twice. */
 function decoded(text: string): string {
   let read = text
   for (let times = 0; times < 2 && /[&\\%]/.test(read); times++) {

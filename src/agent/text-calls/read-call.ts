@@ -7,7 +7,7 @@ export interface ReadCall extends ToolCall {
   asText?: true
   /** The text that the call was read from. */
   written?: string
-  /** Set if the model was given a text with this call, so that it may only be quoting it. */
+  /** Set if a text that the model was given contains this call. The model may only be quoting that text. */
   isQuoted?: true
   /** The repairs that were needed to read the call. */
   repairs?: string[]
@@ -17,7 +17,7 @@ export interface ReadCall extends ToolCall {
   textAfter?: string
 }
 
-/** A response after its text calls were found. */
+/** A response with the calls found in its text. */
 export interface ReadResponse extends ModelResponse {
   toolCalls: ReadCall[]
 }

@@ -9,12 +9,12 @@ import { findQuoted } from './quoted-calls.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { TextReading } from './text-reading.ts'
 
-/** What a refused text was meant to be. */
+/** The text and the calls that a refused text stands for. */
 type Meant = Pick<ReadResponse, 'text' | 'toolCalls'>
 
 /**
- * Reads the calls in a text that a provider refused as malformed. Undefined in case of doubt: exactly one reading must find calls, and all
- * of them must be calls of tools that the request offers and allows, with arguments that fit.
+ * Reads the calls in a text that a provider refused as malformed. Undefined in case of doubt. A reading counts only if the request offers
+ * and allows the tools of all its calls, and the arguments fit. All readings that count must agree.
  */
 export async function readRefusedCalls(call: Pick<ModelCall, 'request' | 'tools'>, refused: string): Promise<Meant | undefined> {
   const legal: Meant[] = []
@@ -37,7 +37,10 @@ function readAs(dialect: Dialect, { tools = [], messages }: ModelCall['request']
   return findQuoted(meant.toolCalls, { messages, tools, dialect }).size > 0 ? { text, toolCalls: [] } : meant
 }
 
-/** Llama models on Groq end the tag with anything but `>`: https://github.com/tashfeenahmed/freellmapi/pull/291 */
+/**
+ * Reads a call in a `<function=…>` tag. Llama models on Groq end this tag with other characters than `>`:
+ * https://github.com/tashfeenahmed/freellmapi/pull/291
+ */
 function readLlamaTag(text: string): Meant | undefined {
   const [head = '', name] = /^\s*<function=([\w.-]+)(?:\s*[=(,])?\s*(?=\{)/.exec(text) ?? []
   const end = text.lastIndexOf('}') + 1

@@ -9,23 +9,23 @@ import type { ReadResponse } from './read-call.ts'
 import { TextHistory } from './text-history.ts'
 import { TextReading } from './text-reading.ts'
 
-/** One request as it is sent, and the way to read its response. */
+/** A request as it is sent, with the functions that read its response. */
 export interface TextExchange {
   readonly request: ModelRequest
   readonly sink: ModelSink | undefined
   finish(response: ModelResponse): ReadResponse
-  /** The part of `text` to keep if the response breaks off after it. */
+  /** Returns the part of `text` to keep if the response breaks off after `text`. */
   partOf(text: string): string
 }
 
 export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
-  /** What happens to a call that can't be read. Default `'call'`: the call is refused, and the model is told. */
+  /** What happens to a call that can't be read. `'text'`: it is shown as text. Default `'call'`: it is refused, and the model is told. */
   unreadable?: 'call' | 'text'
 }
 
 /**
- * Translates between a dialect and the loop, which sees ordinary calls. Created for one run or one agent, because it remembers the calls it
- * has written.
+ * Translates between a dialect and the loop, which sees ordinary calls. Each run or agent has its own instance, because an instance caches
+ * the calls that it has written.
  */
 export class TextCalls {
   /** Whether the request has native tools beside the text calls. */
@@ -62,7 +62,7 @@ export class TextCalls {
     }
   }
 
-  /** Marks calls that are only quoted. If unreadable calls become text, so do quoted ones. */
+  /** Marks calls that are only quoted. If unreadable calls become text, so do quoted calls. */
   #withQuoted(response: ModelResponse, read: ReadResponse, terms: QuoteTerms): ReadResponse {
     if (read === response || read.toolCalls.length === 0) return read
     const quoted = findQuoted(read.toolCalls, terms)
@@ -73,7 +73,7 @@ export class TextCalls {
     return toolCalls.length === 0 ? { ...read, text: response.text, toolCalls } : { ...read, toolCalls }
   }
 
-  /** Rewrites the request as text: a prompt instead of tools, and calls and results in the dialect. */
+  /** Rewrites the request for text calls: a prompt describes the tools, and earlier calls and results are written in the dialect. */
   #write(request: ModelRequest, tools: readonly ToolDefinition[], dialect: Dialect): ModelRequest {
     const { tools: _t, searchable: _s, toolChoice = 'auto', parallelToolCalls, messages, ...rest } = request
     const parts = tools.length === 0 ? [] : this.#promptFor(tools, dialect, toolChoice, parallelToolCalls)

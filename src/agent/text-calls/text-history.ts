@@ -18,7 +18,7 @@ import type { Dialect, PastCall, PastResult } from '../../dialects/index.ts'
 /** The name of a call whose text could not be read. Its arguments are that text. */
 export const unreadableCall = 'unreadable_call'
 
-/** A message with calls and the results, as text: an assistant message and a user message. */
+/** A message with calls, and the results of these calls, written as an assistant message and a user message. */
 interface WrittenRound {
   results: readonly ToolResultMessage[]
   messages: readonly [assistant: ChatMessage, answers?: UserMessage]
@@ -74,7 +74,9 @@ export class TextHistory {
     return message
   }
 
-  /** Many custom models accept only alternating user and assistant messages, so a user's message that follows results is joined to them. */
+  /**
+   * Joins results and the user's message that follows them, because many custom models accept only alternating user and assistant messages.
+   */
   #join(answers: UserMessage, next: UserMessage): ChatMessage {
     const known = this.#joined.get(next)
     if (known?.answers === answers) return known.message
@@ -130,7 +132,7 @@ function readArguments(json: string): PastCall['arguments'] {
   return isJsonObject(value) ? value : {}
 }
 
-/** All results of a turn are one message. Images and files follow the text, because dialects support only text. */
+/** Writes all results of a turn as one message. Images and files follow the text, because dialects support only text. */
 function writeResults({ toolCalls }: AssistantToolCallMessage, results: readonly ToolResultMessage[], dialect: Dialect): Content {
   const called = new Map(toolCalls.map((call) => [call.id, call.function.name]))
   const past = results.map(({ name, content, toolCallId, isError }): PastResult => {

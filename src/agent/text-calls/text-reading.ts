@@ -16,29 +16,32 @@ interface Markup {
 
 export interface ReadingOptions extends ParserOptions {
   dialect: Dialect
-  /** Whether native calls were offered, too: text calls count only if there are no native ones, and are held back until that is known. */
+  /**
+   * Whether the request also offered native calls. If so, text calls count only if the response has no native calls, and are held back
+   * until the response has ended.
+   */
   besideNative: boolean
   /** What happens to a call that can't be read. */
   unreadable: 'call' | 'text'
 }
 
 /**
- * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call. From then on, each call keeps the
- * text after it. A response without watchers is parsed when it is complete, by the same parser.
+ * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call. After the first call, each call
+ * keeps the text that follows it. A response without listeners is parsed by the same parser when it is complete.
  */
 export class TextReading {
   readonly #options: ReadingOptions
   readonly #live: ModelSink | undefined
   #markup: Markup[] = []
   readonly #hints: Hints | undefined
-  /** The text that came before there was anything to parse. */
+  /** The text that arrived before the parser was created. */
   #passed = new TextBuffer()
-  /** Created at the first character that may begin a call: most responses have none. */
+  /** Created at the first character that may begin a call, because most responses have no such character. */
   #parser: DialectParser | undefined
-  /** How much of the response was passed to the parser, and how much of that was returned. */
+  /** The number of characters that have arrived, and the number of characters that the parser has read. */
   #fed = 0
   #read = 0
-  /** How much of the response, and of its text, has been shown. */
+  /** The number of characters of the response that were shown, with and without the markup of calls. */
   #shownTo = 0
   #shown = 0
   #holds = false
@@ -49,7 +52,7 @@ export class TextReading {
     this.#hints = hintsOf(options.dialect)
   }
 
-  /** The sink for the model. Undefined if nobody watches. */
+  /** The sink for the model. Undefined if nobody listens. */
   get sink(): ModelSink | undefined {
     const live = this.#live
     if (live?.text === undefined) return live
@@ -57,7 +60,7 @@ export class TextReading {
     return { ...live, text: (delta) => this.#feed(delta), ...withoutUndefined({ restart: live.restart && restart }) }
   }
 
-  /** Discards what it has read, because the response is sent again from its beginning. */
+  /** Discards everything read so far, because the response is sent again from its beginning. */
   #restart(): true {
     this.#markup = []
     this.#passed = new TextBuffer()
@@ -70,7 +73,10 @@ export class TextReading {
     return true
   }
 
-  /** Reads the rest with a new parser if part of the text was thinking, which the parser can't take back. */
+  /**
+   * Returns a new reading if more characters have arrived than `text` has. The missing part was thinking, which the parser can't remove
+   * after it has read it.
+   */
   #again(text: string): TextReading | undefined {
     if (this.#fed <= text.length) return undefined
     const { text: _, ...calls } = this.#live ?? {}
@@ -94,7 +100,7 @@ export class TextReading {
     const { before, whole, calls: found } = this.#divide(text)
     const read = withoutDeclinedCalls({ ...response, text: whole, toolCalls: found })
     const calls = read.toolCalls
-    // Text after a call is shown after the call, unless no call runs.
+    // Text after a call is shown when the call has ended. Without calls, the whole text is shown now.
     const shown = calls.length === 0 ? whole : before
     if (shown.length > this.#shown) this.#live?.text?.(shown.slice(this.#shown))
     calls.forEach(({ function: { name, arguments: json } }, index) => {
@@ -106,8 +112,8 @@ export class TextReading {
   }
 
   /**
-   * The part of `text` to keep if a response breaks off after it: everything before the first call, or before the beginning of a possible
-   * call.
+   * Returns the part of `text` to keep if the response breaks off after `text`: everything before the first call, or before the beginning
+   * of a possible call.
    */
   partOf(text: string): string {
     const again = this.#again(text)
@@ -127,7 +133,7 @@ export class TextReading {
         return
       }
       this.#parser = this.#open()
-      // The parser needs the text before, because a call in a code fence does not count.
+      // The parser also needs the earlier text, because a call in a code fence does not count.
       this.#parser.push(this.#passed.toString())
     }
     this.#parser.push(delta)
@@ -147,7 +153,7 @@ export class TextReading {
         else this.#addCall(raw, { ...writtenCall(unreadableCall, raw), unreadable: reason })
       },
       skipped: (raw) => {
-        // Held back, because it is text if there are native calls.
+        // The text after this markup is held back, because the markup counts as text if the response has native calls.
         if (besideNative) this.#holds = true
         this.#add(raw)
       },
@@ -176,12 +182,12 @@ export class TextReading {
   #add(raw: string, call?: ReadCall): void {
     const from = this.#read
     this.#read += raw.length
-    // If several calls share an envelope, the first one gets all of its text.
+    // If several calls share an envelope, only the first call comes with the text of the envelope. The others get the same text.
     const written = raw === '' ? (this.#markup.at(-1)?.call?.written ?? '') : raw
     this.#markup.push({ from, to: this.#read, ...withoutUndefined({ call: call && { ...call, written } }) })
   }
 
-  /** Divides the text into the text before the first call, all the text, and the calls, each with the text after it. */
+  /** Divides a response into its calls, each with the text after it, the text before the first call, and the whole text without calls. */
   #divide(text: string): { before: string; whole: string; calls: ReadCall[] } {
     const calls: ReadCall[] = []
     let before = ''
@@ -194,7 +200,8 @@ export class TextReading {
       if (call !== undefined && after.trim() !== '') call.textAfter = after
       after = ''
     }
-    // A call in the middle of thinking does not count. If the prompt opened the thinking, only the end tag reveals it.
+    // A call in the middle of thinking does not count. If the prompt opened the thinking, only the end tag shows that the text before it is
+    // thinking.
     const thought = this.#markup.some(({ call }) => call !== undefined) ? divideThinking(text, false, true).prefix.length : 0
     const found = this.#markup.filter(({ from }) => from >= thought)
     for (const { from, to, call } of [...found, { from: text.length, to: text.length, call: undefined }]) {
@@ -233,7 +240,7 @@ function hintsOf(dialect: Dialect): Hints | undefined {
   return made
 }
 
-/** The history assigns the id. */
+/** A call without an id. The history assigns the id. */
 function writtenCall(name: string, json: string): ReadCall {
   return { id: '', type: 'function', function: { name, arguments: json }, asText: true }
 }

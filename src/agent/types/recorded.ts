@@ -59,7 +59,7 @@ export interface CallChange {
 
 /** What to do with the calls of a response. */
 export interface Plan {
-  /** The calls as they are added to the history: wrappers opened, ids unique, names valid. */
+  /** The calls to add to the history. Wrapped calls are unwrapped, ids are unique, and names are valid. */
   calls: ToolCall[]
   planned: PlannedCall[]
 }
