@@ -9,7 +9,7 @@ import { replayRun } from '../../src/recording/index.ts'
 import { RecordingRecorder } from '../../src/recording/recorder.ts'
 import { RecordingSecrets } from '../../src/recording/secrets.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
-import { storedOrder } from '../../src/service/runs/run-order.ts'
+import { headOfOrder } from '../../src/service/runs/run-order.ts'
 import { RunRecordings } from '../../src/service/runs/run-recordings.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
 import { abortedWith } from '../../src/service/runs/stored-run.ts'
@@ -152,7 +152,7 @@ it('is deleted with its run if it is in memory', async () => {
       input: 'x',
       options: {},
     }
-    const run = new ServiceRun(storedOrder(order), [], { events: 10, characters: 1_000 })
+    const run = new ServiceRun({ head: headOfOrder(order) }, [], { events: 10, characters: 1_000 })
     const runner = new AgentRunner({ model: scriptedModel(['Done.']), logger })
     await runner.run('x', { ...(await recordings.optionFor(run, undefined)), runId: id })
     run.settle(abortedWith('over'))

@@ -8,7 +8,7 @@ import type { ShownRuns } from '../../src/agent/journal/shown-runs.ts'
 import { AgentRunner } from '../../src/index.ts'
 import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
 import { watchedSteps } from '../../src/service/runs/recorded/run-journal.ts'
-import { storedOrder } from '../../src/service/runs/run-order.ts'
+import { headOfOrder } from '../../src/service/runs/run-order.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { allFrames, configFile, json, startService } from './start-service.ts'
@@ -23,7 +23,7 @@ async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps
   const { shown } = store
   const caller = { name: 'ann', roles: [] }
   const order = { id: 'r', caller, agent: 'a', kind: 'run' as const, clientTools: [], input: 'hi', options: {} }
-  const run = new ServiceRun(storedOrder(order), [], { events: 10, characters: 1_000 })
+  const run = new ServiceRun({ head: headOfOrder(order) }, [], { events: 10, characters: 1_000 })
   await shown.begin({ runId: 'r', caller: 'ann', agent: 'a', createdAt: 1, title: '', head: '{}' }, { attempt: 'first' })
   const durable: Durable = {
     runId: 'r',

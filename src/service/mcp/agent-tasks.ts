@@ -106,7 +106,8 @@ export class AgentTasks implements McpTasks {
   }
 
   #taskOf(run: ServiceRun): McpTask {
-    const { id: taskId, createdAt, outcome } = run
+    const { outcome } = run
+    const { id: taskId, createdAt } = run.head
     const head = { taskId, createdAt, lastUpdatedAt: outcome?.finishedAt ?? createdAt, ttlMs: this.#parts.runs.bounds.ageMs }
     if (outcome === undefined) return { ...head, status: 'working' }
     const { stopReason, output = '', error } = outcome.summary

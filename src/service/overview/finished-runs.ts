@@ -54,15 +54,15 @@ export class FinishedRuns {
 
   /** Adds an ended run of this process. Ignores a run that waits for a decision. */
   ended(run: ServiceRun, { stopReason, error, usage, toolCalls, steps }: RunResult): void {
-    const { id, createdAt, head } = run
-    if (stopReason === 'paused' && head.kind === 'run') return
+    const { id, kind, agent, caller, createdAt } = run.head
+    if (stopReason === 'paused' && kind === 'run') return
     const finishedAt = Date.now()
     const last = steps.at(-1)
     this.#add(id, {
       finishedAt,
       workedMs: workedFor({ createdAt: Date.parse(createdAt), finishedAt, waitedMs: run.waitedMs }),
-      model: last === undefined ? head.agent : `${last.provider}/${last.model}`,
-      owner: head.caller.name,
+      model: last === undefined ? agent : `${last.provider}/${last.model}`,
+      owner: caller.name,
       stopReason,
       errorCode: error?.code,
       inputTokens: usage.inputTokens,

@@ -4,10 +4,10 @@ import { ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { RunHead, RunSnapshot } from './stored-run.ts'
+import type { RunHead } from './stored-run.ts'
 
-/** The input of a run, its options and its head. */
-export interface RunOrder extends RunHead {
+/** The input of a run, its options, and what its head is made of. */
+export interface RunOrder extends Omit<RunHead, 'tags' | 'createdAt' | 'said'> {
   input: RunInput
   options: RunOptions
 }
@@ -30,25 +30,10 @@ export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): Run
   return { ...order, options: { ...options, metadata: { ...asked, ...own, ...tenant } } }
 }
 
-export function storedOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): RunSnapshot {
-  return {
-    head: {
-      id,
-      caller,
-      agent,
-      kind,
-      thread,
-      tags: tagsOf(options.metadata),
-      clientTools,
-      request,
-    },
-    createdAt: new Date().toISOString(),
-    said: beginningOf(input),
-    firstEventId: 1,
-    lastEventId: 0,
-    secrets: [],
-    hidesAll: false,
-  }
+/** The head of a run that starts now. */
+export function headOfOrder({ id, caller, agent, kind, thread, clientTools, request, input, options }: RunOrder): RunHead {
+  const tags = tagsOf(options.metadata)
+  return { id, caller, agent, kind, thread, tags, clientTools, request, createdAt: new Date().toISOString(), said: beginningOf(input) }
 }
 
 /**

@@ -19,7 +19,7 @@ import { type ListQuery, listRuns, listSessions, type RunList } from './listed/l
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
 import { isTakenOver, notStored } from './recorded/problems.ts'
 import { ResumedRuns } from './resumed-runs.ts'
-import { orderOfTenant, type RunOrder, readInput, readOptions, storedOrder } from './run-order.ts'
+import { headOfOrder, orderOfTenant, type RunOrder, readInput, readOptions } from './run-order.ts'
 import type { RecordOption, RunRecordings } from './run-recordings.ts'
 import { RunningRuns } from './running-runs.ts'
 import { sayToRun } from './say-to-run.ts'
@@ -150,7 +150,7 @@ export class RunStore {
     if (order.kind === 'run') await this.#stored.checkRoom(order.caller)
     const tools = await host.toolsFor(order.clientTools)
     const agent = host.agent(order.agent)
-    const run = this.#newRun(storedOrder(order), host.toolsNamed(order.clientTools))
+    const run = this.#newRun({ head: headOfOrder(order) }, host.toolsNamed(order.clientTools))
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.add(run)

@@ -54,10 +54,6 @@ export class ServiceRun {
   readonly control: RunControl = new RunControl()
   /** A number that increases with each run that this process creates or reads. */
   readonly number: number = ++runs
-  /** The time at which the run was created, in ISO 8601. */
-  readonly createdAt: string
-  /** The beginning of the user's message. */
-  readonly said: string
   /** The latest summary, as JSON. */
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
   /** The decisions on the run, each as redacted JSON that says who made it. */
@@ -82,11 +78,19 @@ export class ServiceRun {
     bounds: EventLogBounds,
     { secrets: known = [], maxArgumentValues }: Hiding = {},
   ) {
-    const { head, createdAt, said, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [], waitedMs = 0 } = stored
+    const {
+      head,
+      firstEventId = 1,
+      lastEventId = 0,
+      secrets = [],
+      hidesAll = false,
+      attempt,
+      outcome,
+      decisions = [],
+      waitedMs = 0,
+    } = stored
     this.decisions = decisions
-    this.createdAt = createdAt
     this.#head = head
-    this.said = said
     this.tools = tools
     this.#hiding = { known, maxArgumentValues, secrets, hidesAll }
     this.log = new EventLog(bounds, { first: firstEventId, last: lastEventId })
@@ -205,17 +209,8 @@ export class ServiceRun {
 
   /** Returns the data that is needed to show the run later. It is smaller than the run itself. */
   toStored(): RunSnapshot {
-    const { createdAt, said } = this
     const secrets = this.#redactor === undefined ? [] : this.ownSecrets
-    return {
-      head: this.#head,
-      createdAt,
-      said,
-      firstEventId: 1,
-      lastEventId: 0,
-      secrets,
-      hidesAll: this.#redactor?.secrets.isFull === true,
-    }
+    return { head: this.#head, secrets, hidesAll: this.#redactor?.secrets.isFull === true }
   }
 
   /**
@@ -273,11 +268,11 @@ export class ServiceRun {
 
   /** The title of the run in lists. */
   get title(): string {
-    return this.redactor.redactText(this.said).slice(0, 200)
+    return this.redactor.redactText(this.#head.said).slice(0, 200)
   }
 
   summary(): RunObject {
-    const { id, kind, agent, caller, thread } = this.head
+    const { id, kind, agent, caller, thread, createdAt } = this.head
     return {
       id,
       object: 'run',
@@ -287,7 +282,7 @@ export class ServiceRun {
       owner: caller.name,
       session: thread,
       input: this.title,
-      createdAt: this.createdAt,
+      createdAt,
       waitedMs: this.#waitedMs,
       ...(this.#outcome === undefined ? { pending: [] } : { ...this.#timesOf(this.#outcome), ...this.#outcome.summary }),
       events: { first: this.log.firstId, last: this.log.lastId },
@@ -297,7 +292,7 @@ export class ServiceRun {
   #timesOf({ finishedAt }: Outcome): { finishedAt: string; workedMs: number } {
     return {
       finishedAt,
-      workedMs: workedFor({ createdAt: Date.parse(this.createdAt), finishedAt: Date.parse(finishedAt), waitedMs: this.#waitedMs }),
+      workedMs: workedFor({ createdAt: Date.parse(this.head.createdAt), finishedAt: Date.parse(finishedAt), waitedMs: this.#waitedMs }),
     }
   }
 

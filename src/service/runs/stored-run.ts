@@ -1,10 +1,11 @@
+import type { ShownRun } from '../../agent/journal/shown-runs.ts'
 import type { StopReason } from '../../core/events.ts'
 import type { Usage } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
 
-/** The part of a run's order that is stored: the owner, the agent and the origin of the run. */
+/** The part of a run's order that is stored: the owner, the agent and the origin of the run. With it, any process can resume the run. */
 export interface RunHead {
   id: string
   caller: Caller
@@ -20,6 +21,10 @@ export interface RunHead {
   clientTools: readonly AnyTool[]
   /** The digest of the request that started the run, if the request had an `Idempotency-Key`. */
   request?: string
+  /** ISO 8601. */
+  createdAt: string
+  /** The beginning of the user's message. */
+  said: string
 }
 
 /** The outcome of a run that has ended, or that waits for a decision. */
@@ -58,25 +63,10 @@ export interface OutcomeSummary {
   pending: unknown[]
 }
 
-/** A stored run. It has all data to show the run, and to resume it in another process. It contains secrets. */
-export interface RunSnapshot {
+/** A stored run. It has all data to show the run, and to resume it in another process. It contains secrets. A new run has only a head. */
+export interface RunSnapshot
+  extends Partial<Pick<ShownRun, 'firstEventId' | 'lastEventId' | 'secrets' | 'hidesAll' | 'decisions' | 'waitedMs' | 'attempt'>> {
   head: RunHead
-  createdAt: string
-  /** The beginning of the user's message. */
-  said: string
-  /** The ids of the oldest and the latest stored event. The next process continues counting from there. */
-  firstEventId: number
-  lastEventId: number
-  /** The values that are known to be secret and must be redacted. */
-  secrets: readonly string[]
-  /** Whether the whole text of the run is hidden, because there were too many secrets. */
-  hidesAll: boolean
-  /** The decisions on the run, each as redacted JSON that says who made it. */
-  decisions?: readonly string[]
-  /** Total time that the run has waited for decisions, in milliseconds. A wait in progress is not included. Default 0. */
-  waitedMs?: number
-  /** The id of the execution that stored the run last. */
-  attempt?: string
   /** The outcome. Undefined if the run was still running. */
   outcome?: Outcome
 }

@@ -58,7 +58,7 @@ export class UnrecordedRuns implements Execution {
     const begin = async () => {
       run.storedEvents ??= 0
       // An error is ignored, because the write at the next pause or at the end reports it.
-      await shown.begin(rowOf(run), { attempt: run.id }).catch(() => {})
+      await shown.begin(rowOf(run.head, run.title), { attempt: run.id }).catch(() => {})
     }
     const add = (event: RunEvent) => {
       // The run is stored at its start in two cases: the store must know that a waiting run has resumed, and which run of a thread is the
@@ -110,7 +110,7 @@ export class UnrecordedRuns implements Execution {
     const { title } = run
     const news = { events, firstEventId: log.firstId, title, secrets, hidesAll: redactor.secrets.isFull }
     const row = await outcomeRow(run, outcome, title)
-    const put = await shown.put(rowOf(run, title), run.id, news, row, isPaused ? roomOf(bounds()) : undefined)
+    const put = await shown.put(rowOf(run.head, title), run.id, news, row, isPaused ? roomOf(bounds()) : undefined)
     run.storedEvents = log.lastId
     if (put === 'no_room') return false
     if (!isPaused) return true

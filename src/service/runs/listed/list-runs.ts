@@ -123,7 +123,7 @@ async function listNewest(
   const kept = unstored.filter(({ number, id }) => (inMemory === '' || number < Number(inMemory)) && !isIn(page, id))
   const all = merged(
     page.runs.map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
-    kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
+    kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.head.createdAt), json: () => run.summaryJson, inMemory: run.number })),
   )
   const shown = fitting(all.slice(0, limit), asked)
   for (const { run } of shown) {
@@ -153,7 +153,7 @@ async function listByPlace(
   const runs = page.runs.slice(0, limit - first.length)
   const before = runs.length > 0 || begin === 0 ? begin : (await stored.sum(wanted)).runs
   const last = isNewestFirst || page.hasMore ? [] : kept.slice(Math.max(0, offset - before - runs.length))
-  const listed = (run: ServiceRun) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson })
+  const listed = (run: ServiceRun) => ({ createdAt: Date.parse(run.head.createdAt), json: () => run.summaryJson })
   const all = [
     ...first.filter(({ id }) => !isIn(page, id)).map(listed),
     ...runs.map(({ createdAt, json }) => ({ createdAt, json: () => json })),
@@ -234,7 +234,7 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   if ((summary?.usage?.costUsd ?? -1) < (wanted.minCostUsd ?? -1)) return false
   // Conditions on the end of a run never match here, because a run that has ended is about to be stored.
   if (wanted.minWorkedMs !== undefined || wanted.endedAfter !== undefined || wanted.endedBefore !== undefined) return false
-  const createdAt = Date.parse(run.createdAt)
+  const createdAt = Date.parse(run.head.createdAt)
   if (createdAt < (wanted.createdAfter ?? createdAt) || createdAt >= (wanted.createdBefore ?? Number.POSITIVE_INFINITY)) return false
   if (asked.words === undefined || asked.words.length === 0) return true
   const text = `${run.title.toLowerCase()}\n${wordsOf(run.id, head, summary)}`

@@ -120,11 +120,9 @@ export class RecordedRuns implements Execution {
   async recorded(runId: string): Promise<ServiceRun> {
     const shown = await this.get(runId)
     if (shown !== undefined) return shown
-    const known = await this.#journal.headOf(runId)
-    if (known === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
-    const { said, createdAt, ...head } = known
-    const nothing = { firstEventId: 1, lastEventId: 0, secrets: [], hidesAll: false }
-    return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
+    const head = await this.#journal.headOf(runId)
+    if (head === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
+    return new ServiceRun({ head }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
   }
 
   /** Reads the events of a run. If another process executes the run, follows it until the returned function is called. */
@@ -344,11 +342,10 @@ export class RecordedRuns implements Execution {
   }
 
   #open(row: ShownRun, result: string): ServiceRun {
-    const { status, createdAt, finishedAt = 0, waitedMs, summary: summaryJson = '{"pending":[]}' } = row
-    const { said, createdAt: _createdAt, ...head } = headOfRow(row)
+    const { status, finishedAt = 0, waitedMs, summary: summaryJson = '{"pending":[]}' } = row
+    const head = headOfRow(row)
     const opened = (outcome?: Outcome) => {
-      const stored = { ...row, head, said, createdAt: new Date(createdAt).toISOString(), outcome }
-      const run = new ServiceRun(stored, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
+      const run = new ServiceRun({ ...row, head, outcome }, this.#parts.toolsOf(head), this.#boundsOfLog(), this.#parts.hiding)
       run.storedEvents = row.lastEventId
       return run
     }

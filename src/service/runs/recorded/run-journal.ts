@@ -13,9 +13,9 @@ import { isSteering, unreadStep } from '../../../agent/step-keys.ts'
 import type { Steering, Turn } from '../../../agent/types/recorded.ts'
 import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 import type { ServiceRun } from '../service-run.ts'
-import { wordsOf } from '../stored-run.ts'
+import type { RunHead } from '../stored-run.ts'
 import { isJournalFault, RunsElsewhere } from './problems.ts'
-import { allEvents, headOf, type StoredHead } from './stored-rows.ts'
+import { allEvents, rowOf } from './stored-rows.ts'
 
 interface RunJournalParts {
   journal: Journal
@@ -43,7 +43,7 @@ export class RunJournal implements Journal {
       ...engine,
       start: async (runId, input, metadata) => {
         const run = this.#parts.runOf(runId)
-        const recorded = input === undefined || run === undefined ? input : ({ head: headOf(run), run: input } as never)
+        const recorded = input === undefined || run === undefined ? input : ({ head: run.head, run: input } as never)
         await engine.start(runId, recorded, metadata, run?.head.thread)
         // A runner that passes no input resumes a known run, whose decisions have already been stored.
         await this.#checkHere(engine, runId, input === undefined)
@@ -61,7 +61,7 @@ export class RunJournal implements Journal {
   }
 
   /** Reads the head of a run from the journal. Returns undefined if the run is unknown. */
-  async headOf(runId: string): Promise<StoredHead | undefined> {
+  async headOf(runId: string): Promise<RunHead | undefined> {
     const kept = await this.#engine?.get?.(runId)
     return kept && inputOf(kept).head
   }
@@ -71,12 +71,7 @@ export class RunJournal implements Journal {
     const { shown, runOf } = this.#parts
     try {
       const run = runOf(runId)
-      const title = run?.title ?? ''
-      const { caller, agent, thread, request, tags } = head
-      const createdAt = Date.parse(head.createdAt)
-      const words = wordsOf(runId, head)
-      const record = { runId, caller: caller.name, agent, thread, request, tags, title, words, createdAt, head: JSON.stringify(head) }
-      const begun = await shown.begin(record, { attempt, epoch })
+      const begun = await shown.begin(rowOf(head, run?.title ?? ''), { attempt, epoch })
       if (begun === undefined) return abortedOutput(runId)
       if (run === undefined) return await body(durable, input)
       run.beginAttempt(attempt)
@@ -97,7 +92,7 @@ export class RunJournal implements Journal {
 }
 
 interface RecordedInput {
-  head: StoredHead
+  head: RunHead
   run: Json
 }
 

@@ -1,36 +1,14 @@
 import type { ListedRun, NewShownRun, ShownEvent, ShownOutcome, ShownRun, ShownRuns } from '../../../agent/journal/shown-runs.ts'
 import { writeJson } from '../../../core/json/json-pieces.ts'
 import type { ServiceRun } from '../service-run.ts'
-import { type Outcome, type RunHead, workedFor } from '../stored-run.ts'
-
-/** The data that a process needs to resume a run. */
-export interface StoredHead extends RunHead {
-  createdAt: string
-  said: string
-}
-
-export function headOf({ head, createdAt, said }: ServiceRun): StoredHead {
-  return { ...head, createdAt, said }
-}
+import { type Outcome, type RunHead, wordsOf, workedFor } from '../stored-run.ts'
 
 /** Converts a new run to a stored row. */
-export function rowOf(run: ServiceRun, title: string = run.title): NewShownRun {
-  const { caller, agent, kind, thread, request, tags } = run.head
-  const createdAt = Date.parse(run.createdAt)
-  const words = run.wordsOf({ pending: [] })
-  return {
-    runId: run.id,
-    caller: caller.name,
-    agent,
-    kind,
-    thread,
-    request,
-    tags,
-    title,
-    words,
-    createdAt,
-    head: JSON.stringify(headOf(run)),
-  }
+export function rowOf(head: RunHead, title: string): NewShownRun {
+  const { id: runId, caller, agent, kind, thread, request, tags } = head
+  const createdAt = Date.parse(head.createdAt)
+  const words = wordsOf(runId, head)
+  return { runId, caller: caller.name, agent, kind, thread, request, tags, title, words, createdAt, head: JSON.stringify(head) }
 }
 
 /** Converts the outcome of a run to a stored row. */
@@ -46,7 +24,7 @@ export async function outcomeRow(
 }
 
 /** Reads the head of a run from a row. If the run has ended, the row has fewer fields. */
-export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title }: ShownRun): StoredHead {
+export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title, createdAt }: ShownRun): RunHead {
   if (head !== '') return JSON.parse(head)
   return {
     id,
@@ -58,7 +36,7 @@ export function headOfRow({ runId: id, head, caller, agent, kind, thread, reques
     kind: kind as RunHead['kind'],
     clientTools: [],
     said: title,
-    createdAt: '',
+    createdAt: new Date(createdAt).toISOString(),
   }
 }
 
