@@ -26,8 +26,8 @@ import { withHandoffs } from '../sub-agents/handoff.ts'
 import type { EventTap } from '../types/event-tap.ts'
 import type { Loop } from '../types/execution.ts'
 import type { RunnerOptions, RunResult } from '../types/options.ts'
-import { FollowedRun } from './replay/followed-run.ts'
 import { RecordEvents, type ToldRun } from './replay/record-events.ts'
+import { RecordFollower } from './replay/record-follower.ts'
 import { turnsOfResult } from './replay/recorded-turns.ts'
 import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions, unable } from './runs.ts'
 
@@ -177,7 +177,11 @@ export class RunnerJournal {
   }
 
   /** `own`: the tools passed to this run alone, if they are known here. */
-  #followed({ runId, createdAt, metadata, input }: KeptRun, tap: EventTap, own?: ToolSet): { events: RecordEvents; followed: FollowedRun } {
+  #followed(
+    { runId, createdAt, metadata, input }: KeptRun,
+    tap: EventTap,
+    own?: ToolSet,
+  ): { events: RecordEvents; followed: RecordFollower } {
     // A run's own tools replace those of the agent.
     const tools = inputFromJson(input).needs?.includes('tools') === true ? own : this.#agent.tools
     const sets = tools === undefined ? [] : withHandoffs(tools)
@@ -186,7 +190,7 @@ export class RunnerJournal {
       return found.length === 0 ? undefined : found.flatMap(({ secrets = [] }) => secrets)
     }
     const events = new RecordEvents({ ...this.#agent, secretsOf, runId, createdAt, metadata }, tap)
-    return { events, followed: new FollowedRun(runId, openEngine(this.#engine), events, tap) }
+    return { events, followed: new RecordFollower(runId, openEngine(this.#engine), events, tap) }
   }
 
   /** The caller's options, completed. Without a decision, the caller may only want to wait for another process, and needs nothing else. */

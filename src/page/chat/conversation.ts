@@ -14,7 +14,7 @@ const mostAsked = 50
 /** Maximum number of characters of one message. */
 const mostOfAsked = 10_000
 
-interface FollowedRun {
+interface CurrentRun {
   id: string
   follower: RunFollower
   /** Resolves the promise that waits for the run's end. */
@@ -39,7 +39,7 @@ export class Conversation {
   #kept = signal(keptChat())
   /** The index of the earlier message that replaces the draft. Undefined if the draft is shown. */
   #recalled = signal<number | undefined>(undefined)
-  #run = signal<FollowedRun | undefined>(undefined)
+  #run = signal<CurrentRun | undefined>(undefined)
   /** Whether a run is being started, or earlier runs are being restored. */
   #isBusy = signal(false)
   /** The conversation so far, as input for the next run. */

@@ -11,7 +11,7 @@ const lookEveryMs = 250
  * Follows a run from its beginning: emits its recorded steps, then live events of this process, and steps that other processes record. If
  * the beginning of a turn or a call was missed, the turn or call is emitted as a whole once it is recorded.
  */
-export class FollowedRun {
+export class RecordFollower {
   readonly #runId: string
   readonly #engine: Engine
   readonly #events: RecordEvents
