@@ -226,16 +226,3 @@ export function waitsOf(output: Json): string[] | undefined {
 
 /** The fields of an event that name its step. Set if that step may be executed again. */
 export type StepTags = { step?: string; attempt?: string }
-
-/** The record of a run in memory, as plain JSON. */
-export interface RecordedSteps {
-  steps: { [key: string]: Json }
-  decisions: { [place: string]: Json }
-  waitingSince: { [place: string]: number }
-  /** Large results, by id. */
-  kept?: { [id: string]: string }
-  /** The records of calls that have not ended, by name. */
-  records?: { [record: string]: RecordEntry[] }
-  /** The time to which running waits are compared. Default: the time of the check. */
-  asOf?: number
-}

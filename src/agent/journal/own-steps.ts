@@ -3,7 +3,8 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
 import { callNameOf, isDoneAgain } from '../step-keys.ts'
 import type { FinishedCall } from '../types/recorded.ts'
-import type { Durable, RecordEntry, RecordedSteps, StepContext } from './journal.ts'
+import type { RunState } from '../types/result.ts'
+import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { RunRecord } from './run-record.ts'
 
 /** The run that the steps belong to. */
@@ -18,6 +19,14 @@ export interface RecordPlace {
   /** The journal connection of the run that made the call. */
   outer: Durable
 }
+
+/** A state that is about to be resumed. */
+export interface DecidedState extends RunState {
+  /** When the decisions were checked. Running waits are compared to this time, so that all checks agree on which have timed out. */
+  asOf: number
+}
+
+type Waiting = Pick<RunState, 'decisions' | 'waitingSince'>
 
 /**
  * The steps of a run that is not executed by a journal. They are kept in memory. If the run is nested in a call, they are also kept in the
@@ -43,7 +52,7 @@ export class OwnSteps implements Durable {
   }
 
   /** Restores what was recorded before. */
-  recall(recorded: RecordedSteps): void {
+  recall(recorded: DecidedState): void {
     this.#steps = new Map(Object.entries(recorded.steps))
     this.#waits.recall(recorded)
     this.#records = new Map(Object.entries(recorded.records ?? {}))
@@ -93,15 +102,15 @@ export class OwnSteps implements Durable {
     return this.#records.get(record) ?? []
   }
 
-  get waits(): Pick<RecordedSteps, 'decisions' | 'waitingSince'> {
+  get waits(): Waiting {
     return this.#waits.recorded()
   }
 
   /** What the run needs to continue, without the steps that each execution repeats. */
-  recorded(): RecordedSteps {
+  recorded(): Waiting & Pick<RunState, 'steps' | 'records'> {
     const steps = [...this.#steps].filter(([key]) => !isDoneAgain(key, 0))
     return copyAsJson({
-      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
+      steps: Object.fromEntries(steps) as RunState['steps'],
       ...this.waits,
       ...(this.#records.size === 0 ? {} : { records: Object.fromEntries(this.#records) }),
     })
@@ -122,11 +131,11 @@ function isSettled(value: unknown): value is FinishedCall {
 
 /** The waits of a run without a journal: since when, and the decisions. */
 class Waits {
-  #decisions: RecordedSteps['decisions'] = {}
-  #waitingSince: RecordedSteps['waitingSince'] = {}
+  #decisions: RunState['decisions'] = {}
+  #waitingSince: RunState['waitingSince'] = {}
   #asOf: number | undefined
 
-  recall({ decisions, waitingSince, asOf }: RecordedSteps): void {
+  recall({ decisions, waitingSince, asOf }: DecidedState): void {
     this.#decisions = decisions
     this.#waitingSince = { ...waitingSince }
     this.#asOf = asOf
@@ -142,7 +151,7 @@ class Waits {
     return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
   }
 
-  recorded(): Pick<RecordedSteps, 'decisions' | 'waitingSince'> {
+  recorded(): Waiting {
     return { decisions: this.#decisions, waitingSince: this.#waitingSince }
   }
 }

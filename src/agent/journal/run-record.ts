@@ -3,7 +3,6 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { isDoneAgain, iterationOf } from '../step-keys.ts'
 import type { PendingItem, RunState } from '../types/result.ts'
 import { CallRecord, type RecordKeeper } from './call-record.ts'
-import type { RecordedSteps } from './journal.ts'
 
 const inputMark = 'input'
 const stepMark = 'step '
@@ -73,7 +72,7 @@ export class RunRecord {
     if (this.#isProgress(value, isOver)) await this.#record.add(stepMark + key, (value ?? null) as Json)
   }
 
-  async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RecordedSteps, 'waitingSince'>): Promise<void> {
+  async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RunState, 'waitingSince'>): Promise<void> {
     // The question of a nested run is stored in the record of its own call.
     const items = pending.map(({ about: _, ...item }) => item)
     await this.#record.add(pauseMark, copyAsJson({ pending: items, waitingSince }) as never)

@@ -5,8 +5,8 @@ import { type ChatMessage, textOf, withoutUndefined } from '../../core/messages.
 import { giveWay } from '../../core/time/give-way.ts'
 import { checkedTools, type ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import type { Durable, RecordedSteps } from '../journal/journal.ts'
-import { OwnSteps, type RecordPlace } from '../journal/own-steps.ts'
+import type { Durable } from '../journal/journal.ts'
+import { type DecidedState, OwnSteps, type RecordPlace } from '../journal/own-steps.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { composeLayers } from '../middleware.ts'
 import type { MeasuredExecution } from '../observe/telemetry.ts'
@@ -20,7 +20,7 @@ import { requestOf } from '../turn/model-turn.ts'
 import type { Loop } from '../types/execution.ts'
 import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../types/options.ts'
 import type { Ending } from '../types/recorded.ts'
-import type { RunResult, ToolCallRecord } from '../types/result.ts'
+import type { RunResult, RunState, ToolCallRecord } from '../types/result.ts'
 import { type DurableInput, inputToJson } from './durable-run.ts'
 import { compactAsBefore, type RunnerSessions } from './run-session.ts'
 import type { Watch } from './run-stream.ts'
@@ -120,7 +120,7 @@ export interface ExecutionParts {
  * Executes the run in this process. If it has to wait, it can be continued from `state` of its result or, if it is nested in a call, from
  * the record of that call.
  */
-export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
+export async function executeHere(parts: ExecutionParts, recorded?: DecidedState): Promise<RunResult> {
   const { run, input, place } = parts
   const steps = new OwnSteps(run, place)
   if (recorded !== undefined) {
@@ -138,7 +138,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
     return result
   }
   const { texts } = run.keptResults
-  const kept = texts === undefined ? {} : { kept: copyAsJson(texts) as NonNullable<RecordedSteps['kept']> }
+  const kept = texts === undefined ? {} : { kept: copyAsJson(texts) as RunState['kept'] }
   return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending, ...steps.recorded(), ...kept } }
 }
 

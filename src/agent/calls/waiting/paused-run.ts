@@ -5,6 +5,7 @@ import { isJsonObject, type Json } from '../../../core/messages.ts'
 import { processClock } from '../../../core/time/process-clock.ts'
 import type { ToolSet } from '../../../tools/registry.ts'
 import { checkNamesItem, type Decision } from '../../decisions/decisions.ts'
+import type { DecidedState } from '../../journal/own-steps.ts'
 import type { RunState } from '../../types/result.ts'
 import { isWhole, itemFinder, verdictIn } from './verdict.ts'
 
@@ -61,11 +62,6 @@ function areTexts(kept: unknown): boolean {
 
 function areLists(records: unknown): boolean {
   return isJsonObject(records) && Object.values(records).every(Array.isArray)
-}
-
-/** A state that is about to be resumed. Whether an item has waited too long is checked once, together with the decisions. */
-export interface DecidedState extends RunState {
-  asOf: number
 }
 
 export interface DecisionTerms {
