@@ -69,8 +69,8 @@ export interface MadeDecision {
    */
   path?: PathStep[]
   /**
-   * Earlier decisions on the same call, oldest first. A call has several if it was approved and then asked a question, or if its agent
-   * makes several calls that need a decision.
+   * Earlier decisions on the same call, oldest first. A call has several decisions if it was approved and then asked a question, or if its
+   * agent makes several calls that need a decision.
    */
   earlier?: MadeDecision[]
 }
@@ -83,10 +83,10 @@ export interface EventPayloads {
   MODEL_START: { provider: string; model: string; continues?: true }
   /**
    * A request failed. It is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
-   * in `delayMs` milliseconds. `errorCode` and `error` say why.
+   * in `delayMs` milliseconds. `errorCode` and `error` describe the failure.
    *
    * `discards` is set if part of the failed response was already streamed. The text, reasoning and unfinished calls of that part are
-   * invalid, and the response starts again. Discard everything of the same run and iteration since the last `MODEL_START`, or since the
+   * invalid, and the response starts again. Discard the events of the same run and iteration since the last `MODEL_START`, or since the
    * last `MODEL_RETRY` with `discards`.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
@@ -172,7 +172,7 @@ export type ScriptLine = {
 /** The position of a call in the plan of a preview. `at`: the number of the call, counted from 1. `of`: the number of calls in the plan. */
 export type PlanPlace = { at: number; of: number }
 
-/** Where an event comes from. */
+/** The origin of an event. */
 export interface EventMeta {
   runId: string
   /** Number of the model request that this event belongs to, counted from 1 in each run. 0 before the first request. */

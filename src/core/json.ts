@@ -54,7 +54,10 @@ export function sizeUpTo(most: number, value: unknown): number {
   return size
 }
 
-/** The contents of an object. Undefined if there are more than `most`; empty if the object can't be read, as with a revoked proxy. */
+/**
+ * The contents of an object. Undefined if the object has more than `most` items or fields. Empty if the object can't be read, as with a
+ * revoked proxy.
+ */
 function insideOf(item: object, most: number): unknown[] | undefined {
   try {
     if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return []
@@ -128,7 +131,7 @@ function hasJson(value: unknown): boolean {
  */
 const mostValues = 200_000
 
-/** Copies plain data and shares its texts. Undefined if something in it is not plain data, or if it is too large. */
+/** Copies plain data and shares its texts. Undefined if a part of the data is not plain data, or if the data is too large. */
 export function copyPlain<T extends object>(value: T): T | undefined {
   const copy = plainCopy(value, 0, { left: mostValues })
   return copy === notPlain ? undefined : (copy as T)
@@ -219,7 +222,7 @@ export function hasMoreValues(most: number, value: unknown): boolean {
   return count > most
 }
 
-/** Parses JSON. Returns undefined if it has more than `most` values. Otherwise throws a `SyntaxError` if the text is not JSON. */
+/** Parses JSON. Returns undefined if the text has more than `most` values. Otherwise throws a `SyntaxError` for a text that is not JSON. */
 export function parseUpTo(most: number, json: string): unknown {
   // Each value takes at least two characters, including the comma or bracket before it.
   return json.length > 2 * most && countValues(json) > most ? undefined : JSON.parse(json)

@@ -123,7 +123,7 @@ function isEnabled(logger: Logger, level: RecordLevel): boolean {
   return toldLevel(logger, level) === true
 }
 
-/** Returns what `isLevelEnabled` says. Undefined if the logger has no such method. */
+/** Returns the result of `isLevelEnabled`. Undefined if the logger has no such method. */
 function toldLevel(logger: Logger, level: RecordLevel): boolean | undefined {
   try {
     return syncAnswer('isLevelEnabled', logger.isLevelEnabled?.(level))

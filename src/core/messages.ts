@@ -55,7 +55,7 @@ export type StandardChatMessage =
 /** A model's message that calls tools. */
 export interface AssistantToolCallMessage {
   role: 'assistant'
-  /** The text that the model wrote along with its calls. `''` if it wrote none. */
+  /** The text that the model wrote along with its calls. `''` if it wrote no text. */
   content: string
   toolCalls: ToolCall[]
   name?: string
@@ -148,7 +148,10 @@ export function toolMessage(call: { id: string; name: string }, content: Content
   return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
 }
 
-/** Converts a tool's name to one that every provider accepts. Needed because the model may have called a tool that does not exist. */
+/**
+ * Converts a tool's name to a name that every provider accepts. This is needed because the model may have called a tool that does not
+ * exist.
+ */
 export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }

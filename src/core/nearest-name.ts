@@ -1,7 +1,7 @@
 /**
  * Finds the name among `known` that `given` was most likely meant to be, for `did you mean …?`. Ignores case, `-` and `_`, so `base-url`
  * matches `baseURL`. Allows one typing mistake per three characters, and at most three mistakes. A mistake is a letter that is missing,
- * added, replaced, or swapped with the next letter. Returns the first of equally near names, or undefined if none is near enough.
+ * added, replaced, or swapped with the next letter. Returns the first of equally near names, or undefined if no name is near enough.
  */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const typed = plainName(given)

@@ -56,7 +56,7 @@ export class DeclaredTools {
     return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key))
   }
 
-  /** The declared tool, if there is only one and `args` fit its properties. Used for a call without a name. */
+  /** The name of the only declared tool, if there is exactly one tool and `args` fit its properties. Used for a call without a name. */
   onlyToolFor(args: Record<string, unknown>): string | undefined {
     const [name, ...others] = this.#tools.keys()
     if (name === undefined || others.length > 0) return undefined

@@ -2,7 +2,7 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import type { DeclaredTools } from './declared-tools.ts'
 import type { Cursor } from './reader/cursor.ts'
 
-/** What a parser found in a model's text, in order. Text never contains markup of a call. */
+/** The parts that a parser found in a model's text, in order. Text never contains markup of a call. */
 export type TextToolEvent =
   | { type: 'text'; text: string }
   /** A complete call. `repairs` lists the repairs that were needed to parse it, and is absent if the call needed no repairs. */
@@ -33,7 +33,7 @@ export interface TextToolSink {
   reject(raw: string, reason: string): void
   /**
    * Called for markup without content (wrappers, stray closing tags). If the model made up a tool result, also called for that result and
-   * everything after it.
+   * for all text after it.
    */
   skipped?(raw: string): void
 }

@@ -44,7 +44,7 @@ function heardSink(sink: TextToolSink): TextToolSink {
 }
 
 /**
- * Creates a parser that reports to `sink` instead of returning events. Used by callers that handle every piece themselves, such as the
+ * Creates a parser that reports to `sink` instead of returning events. Used by callers that handle each piece immediately, such as the
  * agent loop.
  */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {

@@ -34,7 +34,7 @@ function readStrictly(text: string): unknown {
 
 const knownTypes = new WeakMap<JsonSchema, Set<string> | undefined>()
 
-/** The JSON types that a schema names. Undefined if it leaves the type open. */
+/** The JSON types that a schema names. Undefined if the schema leaves the type open. */
 function typesOf(schema: JsonSchema): Set<string> | undefined {
   if (knownTypes.has(schema)) return knownTypes.get(schema)
   const types = findTypes(schema)

@@ -104,9 +104,9 @@ export class AIDriver {
   }
 
   /**
-   * Sends one request. Rejects with a `ModelError` if the request fails; its code is `aborted` if the signal is aborted. Also rejects with
-   * `invalid_message` for an invalid message, with `invalid_tool` for an invalid or repeated tool name, and with `invalid_option` if tools
-   * are passed to a model without native calls (use `ToolAgent` for such models).
+   * Sends one request. Rejects with a `ModelError` if the request fails. The error's code is `aborted` if the signal is aborted. Also
+   * rejects with `invalid_message` for an invalid message, with `invalid_tool` for an invalid or repeated tool name, and with
+   * `invalid_option` if tools are passed to a model without native calls (use `ToolAgent` for such models).
    */
   async query(prompt: string | readonly MessageInput[], options: QueryOptions = {}): Promise<QueryResult> {
     return toResult(await this.model.generate({ ...this.#toRequest(prompt, options), stream: false }))

@@ -76,7 +76,7 @@ export interface ModelRequest extends Sampling {
 
 /** A complete response of a model. */
 export interface ModelResponse {
-  /** The whole visible text; `''` if there is none. */
+  /** The whole visible text; `''` if the response has no text. */
   text: string
   /** The final part of `text`, if the model marked the preceding text as commentary. Default: all of `text`. */
   answer?: string
@@ -93,19 +93,19 @@ export interface ModelResponse {
   usage?: Usage
   /** Data that must be sent back with this message to the same provider. */
   providerData?: ProviderData
-  /** The provider that answered. Set if it may differ from the model's own provider. */
+  /** The provider that answered. Set if the provider may differ from the model's own provider. */
   provider?: string
   /** The model that answered, by the provider's name for it. */
   model?: string
-  /** The base URL of the server that answered. Set if it is known and may differ from the model's own. */
+  /** The base URL of the server that answered. Set if the URL is known and may differ from the model's own. */
   baseURL?: string
-  /** The API that answered. Set if it may differ from the model's own. `''` if the API is unknown. */
+  /** The API that answered. Set if the API may differ from the model's own API. `''` if the API is unknown. */
   api?: string
   /** The provider's id of this response. */
   responseId?: string
   /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. */
   warnings?: string[]
-  /** The number of failed requests before this one. */
+  /** The number of failed requests before the request that succeeded. */
   retries?: number
   /**
    * How long the request waited for `rateLimits` and a `Budget` before it was sent, in milliseconds. Absent if the request did not wait.

@@ -34,7 +34,7 @@ import { type ModelSettings, settingNames } from './settings.ts'
 export type AnyModel = ChatModel | string | ModelSettings
 
 interface CreateModelOptions {
-  /** Further providers, or changes to known ones. */
+  /** Additional providers, or changes to known providers. */
   providers?: Providers
 }
 
@@ -91,7 +91,7 @@ function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset:
  *
  * This function is synchronous, because the driver and its SDK are loaded only with the first run or request. If the API key is missing,
  * that run or request rejects. Failed requests are retried (`maxRetries`), and requests wait as their `rateLimits` require. The option
- * `providers` adds providers, or overrides facts about known ones, such as prices. Throws `unknown_provider` or `invalid_option`.
+ * `providers` adds providers, or overrides facts about known providers, such as prices. Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
  * const model = createModel('openrouter/anthropic/claude-sonnet-4')
@@ -113,8 +113,8 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
 }
 
 /**
- * Returns a model unchanged. Creates a model from anything else. Throws the errors of `createModel`, and `invalid_option` for an object
- * that is not a model.
+ * Returns a model unchanged. Creates a model from a name or settings. Throws the errors of `createModel`, and `invalid_option` for an
+ * object that is not a model.
  */
 export function openModel(model: AnyModel): ChatModel {
   if (typeof model === 'object' && model !== null && 'generate' in model) {

@@ -99,8 +99,8 @@ export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject
 }
 
 /**
- * Returns the price and context window of the model. They come from its preset, or if they are not set there, from the provider's published
- * list.
+ * Returns the price and context window of the model. Values in the model's preset take precedence over values that its provider has
+ * published.
  */
 export function presetFacts(provider: string, preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
   const entries = entriesOf(preset, model)

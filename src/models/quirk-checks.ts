@@ -70,7 +70,10 @@ export const isCallIdRule: QuirkCheck = {
   },
 }
 
-/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
+/**
+ * Merges the layers of quirks over the defaults. A later layer takes precedence over an earlier layer. Throws `invalid_option` for an
+ * unknown quirk or an invalid value.
+ */
 export function mergeQuirks<Quirks extends object>(
   defaults: Quirks,
   checks: Readonly<Record<keyof Quirks & string, QuirkCheck>>,

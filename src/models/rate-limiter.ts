@@ -74,7 +74,7 @@ const madeUpMs = 100
 
 /**
  * Starts requests in order, as their limits allow. A waiting request blocks all requests behind it. Otherwise, small requests could keep
- * overtaking a large one. Requests that the provider has refused come first.
+ * overtaking a large request. Requests that the provider has refused come first.
  */
 export class RateLimiter {
   #underWay = 0
@@ -146,7 +146,7 @@ export class RateLimiter {
       const [next] = queue
       if (next === undefined) return
       const waitMs = this.#waitMs(next)
-      // The end of a running request will start this one.
+      // When a running request ends, this request is checked again.
       if (waitMs === Number.POSITIVE_INFINITY) return
       if (waitMs > 0) {
         // The timer is not unref'd, because a waiting run keeps its process alive, like any other run.

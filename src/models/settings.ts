@@ -25,7 +25,7 @@ export interface ModelSettings {
   baseURL?: string
   /**
    * The API to use if the provider has several, such as `'chat-completions'` or `'responses'`. Default: the API that serves the model.
-   * `steps[].api` of a result shows which one was used.
+   * `steps[].api` of a result shows which API was used.
    */
   api?: string
   /**

@@ -28,7 +28,7 @@ export class ExpectedOutput {
 
 /**
  * Converts the usage that a model reports to a usage that can be added up. Keeps only finite numbers ≥ 0, and derives missing counts from
- * the others. Undefined if no tokens are reported.
+ * the other counts. Undefined if no tokens are reported.
  */
 export function wholeUsage(usage: unknown): Usage | undefined {
   if (!isJsonObject(usage)) return undefined
@@ -98,7 +98,7 @@ const countsByName: ReadonlyMap<string, Count> = new Map(
 )
 
 /**
- * Counts of input tokens. If a report has a positive value for one of these counts, all of its input counts replace the earlier ones,
+ * Counts of input tokens. If a report has a positive value for one of these counts, all of its input counts replace the earlier counts,
  * including zeros.
  */
 const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
@@ -133,7 +133,7 @@ export class UsageReport {
     if (Array.isArray(usage.iterations)) this.#compaction = compactionIn(usage.iterations)
   }
 
-  /** The combined usage. Undefined if nothing was reported. */
+  /** The combined usage. Undefined if no usage was reported. */
   total(): Usage | undefined {
     const { prompt, input, toolInput = 0, output, thoughts, total, reasoning = thoughts, ...cache } = this.#counts
     const read = cache.cacheRead || (cache.cacheReadApart ?? cache.cacheRead)
@@ -226,7 +226,7 @@ export function estimateUsage(
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
-/** Completes a response's usage. If none was reported, adds an estimate and a warning. */
+/** Completes a response's usage. If no usage was reported, adds an estimate and a warning. */
 export function withWholeUsage(
   request: Pick<ModelRequest, 'messages' | 'tools'>,
   response: ModelResponse,

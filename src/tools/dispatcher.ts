@@ -31,7 +31,7 @@ interface DispatchOptions {
   context?: unknown
   /** Cancels the call. */
   signal?: AbortSignal
-  /** Time limit in milliseconds for a tool that has none of its own. Default 30,000. */
+  /** Time limit in milliseconds for a tool without its own time limit. Default 30,000. */
   timeoutMs?: number
   /**
    * Whether the caller has approved the call, so that a tool that requires approval runs. Default false: a call to such a tool is refused.

@@ -6,10 +6,10 @@ const maxValues = 1_000_000
 const maxCharacters = 16 * 1024 * 1024
 
 /**
- * Turns anything a tool may return into a stable, readable text. Dates become ISO 8601 strings, Maps become objects, Sets become arrays,
- * Errors become their messages, and binary data becomes a note with its size. Cycles are cut off, and lone surrogates are replaced. At most
- * 1,000,000 values of an object are written, with at most 16 Mi characters of text in total. Notes say how many values or characters are
- * left out. Never throws. Never returns an empty text, because some providers refuse empty results.
+ * Converts any value that a tool returns to a stable, readable text. Dates become ISO 8601 strings, Maps become objects, Sets become
+ * arrays, Errors become their messages, and binary data becomes a note with its size. Cycles are cut off, and lone surrogates are replaced.
+ * At most 1,000,000 values of an object are written, with at most 16 Mi characters of text in total. Notes say how many values or
+ * characters are left out. Never throws. Never returns an empty text, because some providers refuse empty results.
  */
 export function resultText(value: unknown): string {
   return textWithin(value, { values: maxValues, characters: maxCharacters })
@@ -154,7 +154,7 @@ export interface CappedContent {
   cutBytes: number
 }
 
-/** Maximum size of a picture or document in base64 characters. No provider accepts a larger one. */
+/** Maximum size of a picture or document in base64 characters. No provider accepts a larger picture or document. */
 const maxMediaBytes = 20 * 1024 * 1024
 /**
  * Number of bytes of pictures and documents that are allowed for each allowed byte of text. With the default limit of text, this allows 20

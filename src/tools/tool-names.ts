@@ -41,7 +41,7 @@ export interface ToolOrigin {
 const originKey: unique symbol = Symbol('origin')
 type OriginatedTool = AnyTool & { [originKey]?: ToolOrigin }
 
-/** Returns the server or API behind a tool. Undefined if there is none. */
+/** Returns the server or API behind a tool. Undefined if the tool has neither. */
 export function originOf(tool: OriginatedTool): ToolOrigin | undefined {
   return tool[originKey]
 }

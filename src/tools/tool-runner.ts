@@ -61,7 +61,7 @@ export class ToolRunner {
 
   /**
    * Runs a whole call of a model or of `ToolAgent.generate()`, and returns its tool message. Refuses a tool that requires approval, because
-   * nobody can be asked for it. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't be
+   * nobody can approve it here. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't be
    * looked up.
    */
   async run(
@@ -116,7 +116,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     mayHaveRun ||= end.outcome === 'timeout'
     if (attempt >= mostAttempts) return mayHaveRun ? settled(call, environment, end) : end
     if (end.outcome === 'timeout') {
-      // A call that is not `unsafe` may be repeated, whatever its effects are.
+      // A call that is not `unsafe` may be repeated even if it has taken effect.
       const found = effect === 'unsafe' ? await askReconcile(call, environment, attempt) : undefined
       if (effect === 'unsafe' && found?.ran !== false) return told(call, environment, end, found)
       environment.saved = await environment.readSaved?.()

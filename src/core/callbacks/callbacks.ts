@@ -1,6 +1,6 @@
 import { show } from '../errors.ts'
 
-/** What a callback may return: a value or a promise of one. */
+/** The result of a callback: a value, or a promise of a value. */
 export type Awaitable<T> = T | Promise<T>
 
 /** Whether a callback returned a promise. Throws if reading `then` throws. */

@@ -15,8 +15,8 @@ export class JsonScanner {
   readonly #endsWithLine: boolean
 
   /**
-   * `slashes`: the number of backslashes before each quote. Not 0 if the JSON is itself inside a JSON string. `endsWithLine`: a line break
-   * ends a string. Otherwise an unclosed string would hide everything after it.
+   * `slashes`: the number of backslashes before each quote. This is greater than 0 for JSON that is itself inside a JSON string.
+   * `endsWithLine`: a line break ends a string. Otherwise an unclosed string would hide everything after it.
    */
   constructor({ slashes = 0, endsWithLine = false }: { slashes?: number; endsWithLine?: boolean } = {}) {
     this.#slashes = slashes

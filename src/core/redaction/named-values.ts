@@ -153,7 +153,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   })
 }
 
-/** Reads a quoted value. Undefined if there is no quote. JSON is left to `jsonSecretsIn`. */
+/** Reads a quoted value. Undefined if the value is not quoted. JSON is left to `jsonSecretsIn`. */
 function quoted(text: string, from: number, name: string): Value | undefined {
   slashesBeforeQuote.lastIndex = from
   const slashes = slashesBeforeQuote.exec(text)?.[0].length

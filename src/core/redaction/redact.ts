@@ -103,7 +103,7 @@ function inBoth(text: string, decoded: DecodedText | undefined, find: (text: str
   return found
 }
 
-/** Maps a position in a decoded text to one in the original. */
+/** Maps a position in a decoded text to a position in the original text. */
 type Place = (at: number) => number
 
 function asItIs(at: number): number {

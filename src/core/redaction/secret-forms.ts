@@ -51,7 +51,7 @@ function withoutBackslashes(secret: string): string[] {
   return text.length < shortest ? [] : [decodedForm(text)]
 }
 
-/** The secret in hexadecimal, and in base64 after 0, 1 or 2 other bytes. */
+/** Returns the forms of the secret in hexadecimal, and in base64 after 0, 1 or 2 other bytes. */
 function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
   const beginning = bytes.subarray(0, mostBytes)
   const behind = (characters: number) => (isCut ? Number.POSITIVE_INFINITY : characters)

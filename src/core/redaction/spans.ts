@@ -30,7 +30,7 @@ export function hideParts(text: string, parts: Iterable<Span>, start = 0): strin
   let isHidden = false
   for (const { from, to, shown: stand = REDACTED } of [...parts].sort((a, b) => a.from - b.from || b.to - a.to)) {
     if (to <= at) continue
-    // Overlapping spans are hidden as one.
+    // Overlapping spans are replaced by a single text.
     if (from >= at || !isHidden) shown += text.slice(at, Math.max(at, from)) + stand
     isHidden = true
     at = to

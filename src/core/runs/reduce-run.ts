@@ -101,7 +101,7 @@ function runCalled(view: RunView, runId: string): RunView {
   return run
 }
 
-/** Returns the turn of this iteration, creating it if needed. Searches from the end, because the turn is usually the last one. */
+/** Returns the turn of this iteration, creating it if needed. Searches from the end, because it is usually the last turn. */
 function turnOf({ turns }: RunView, iteration: number): TurnView {
   let at = turns.length
   for (; at > 0; at--) {

@@ -25,8 +25,8 @@ export interface RunView {
   /** The usage of the whole run. Undefined until the run has ended or waits. */
   usage: Usage | undefined
   /**
-   * The turns, in the order of their iterations. Iteration 0, if present, contains what happened before the first request, such as a
-   * guardrail on the input.
+   * The turns, in the order of their iterations. Iteration 0, if present, contains events before the first request, such as the
+   * intervention of a guardrail on the input.
    */
   turns: TurnView[]
   /** The run's own calls by id, in the order in which they started. */

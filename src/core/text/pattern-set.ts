@@ -4,8 +4,8 @@
  * of them, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which patterns the next piece may
  * complete.
  *
- * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. Longer
- * states have higher numbers than shorter ones.
+ * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. A
+ * longer state has a higher number than a shorter state.
  */
 export class PatternSet {
   readonly root = 0
@@ -19,8 +19,8 @@ export class PatternSet {
   readonly #fallbacks: Int32Array
   readonly #depths: Uint16Array
   /**
-   * These three arrays are indexed by state. `#begun`: the index of a pattern that starts with the state. `#ended`: the index of the first
-   * pattern that equals the state, or -1. `#continued`: 1 if a pattern continues the state.
+   * The arrays `#begun`, `#ended` and `#continued` are indexed by state. `#begun`: the index of a pattern that starts with the state.
+   * `#ended`: the index of the first pattern that equals the state, or -1. `#continued`: 1 if a pattern continues the state.
    */
   readonly #begun: Int32Array
   readonly #ended: Int32Array

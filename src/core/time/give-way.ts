@@ -1,7 +1,7 @@
 /** How many milliseconds of work are done in one turn of the event loop before other tasks get their turn. */
 const longestWorkMs = 8
 
-// These functions are captured before a test can replace them by fake ones, with which waiting code would wait forever.
+// These functions are captured before a test can replace them. With fake functions, waiting code would wait forever.
 const { queueMicrotask, setImmediate } = globalThis
 const { nextTick } = process
 const now = performance.now.bind(performance)
@@ -18,7 +18,7 @@ let waitedATurn = false
 const noWait = Promise.resolve()
 
 /**
- * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small ones block
+ * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small inputs block
  * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer. If each of them
  * then does a lot of work, use `yieldNow` instead. Rejects with the signal's reason.
  */

@@ -6,8 +6,8 @@ let timed: { script: Script; context: { work?: () => unknown } } | undefined
 const maxTries = 4
 
 /**
- * Returns what `work` returns, or undefined if it took longer than `ms`. Work can be stopped at any point, and its `finally` blocks don't
- * run.
+ * Returns the result of `work`, or undefined if the work took longer than `ms` milliseconds. Work can be stopped at any point, and its
+ * `finally` blocks don't run.
  *
  * The limit is wall-clock time. Work that got little processor time is repeated. `clean` is called after each stop, to repair half-done
  * changes.

@@ -15,7 +15,7 @@ const lineEnd = markerSet(['\n'])
 const ends = markerSet(['Observation:', 'Thought:', 'Final Answer:', 'Action:'].map((word) => `\n${word}`))
 
 /**
- * Reads `Action: NAME` and `Action Input: …` on separate lines. This is the oldest form. Legacy: prefer any other dialect.
+ * Reads `Action: NAME` and `Action Input: …` on separate lines. This is the oldest form of text calls. Legacy: prefer any other dialect.
  * https://arxiv.org/abs/2210.03629
  */
 export const react: Dialect = {

@@ -20,7 +20,7 @@ import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
 import { solarEnvelopes } from './solar.ts'
 
-/** Markers of single models that need no reader of their own: of Cohere, Doubao, GigaChat, InternLM and Phi-4. */
+/** Markers of Cohere, Doubao, GigaChat, InternLM and Phi-4. The calls between them need no reader of their own. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),

@@ -17,7 +17,7 @@ export class Cursor {
   /** The text since the mark, up to the newest piece. */
   readonly #rope: TextBuffer = new TextBuffer()
 
-  /** Loads the next piece. The previous one must have been read completely. */
+  /** Loads the next piece. The previous piece must have been read completely. */
   load(chunk: string): void {
     if (this.#marked) this.#rope.add(this.#mark <= this.#base ? this.chunk : this.chunk.slice(this.#mark - this.#base))
     this.#base += this.chunk.length

@@ -18,15 +18,15 @@ const closing = 4
 /** Tracks the position within a line, and the open code fence. Fences are as in CommonMark, indented or not. */
 export class LineState {
   state: number = head
-  /** The character of the open fence; 0 if none is open. */
+  /** The character of the open fence; 0 if no fence is open. */
   fence = 0
   /** Whether a call precedes the position on the same line. */
   afterCall = false
   /** Whether the position is between two backticks on the line. */
   inCode = false
   /**
-   * Whether an earlier line announced an example. True until a blank line: anything before it that looks like a call belongs to the
-   * example.
+   * Whether an earlier line announced an example. True until a blank line, because text that looks like a call belongs to the example until
+   * then.
    */
   example = false
   #length = 0

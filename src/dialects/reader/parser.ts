@@ -132,7 +132,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // Left-over closing tags are skipped only after a call. A result counts as made up by the model only after a call, too.
+    // Left-over closing tags are skipped only after a call. In the same way, a result counts as made up by the model only after a call.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {
@@ -155,7 +155,7 @@ export class DialectParser {
   }
 }
 
-/** Checks a reading, because a custom dialect may return anything. */
+/** Checks a reading, because a custom dialect may return a value of any type. */
 function readingOf(read: ReadBody, context: CallReading): Reading {
   const reading: Reading = syncAnswer('read', read(context))
   if (typeof reading?.next !== 'function') throw new TypeError(`Expected \`read\` to return a generator, got \`${show(reading)}\``)

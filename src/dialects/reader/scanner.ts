@@ -179,8 +179,8 @@ export class TextScanner {
   }
 
   /**
-   * Returns the lead, cut to its maximum length. It is cut before it is read, because reading flattens it, and flattening a short text is
-   * cheap.
+   * Returns the lead, cut to its maximum length. The lead is cut before it is read, because reading flattens it, and flattening a short
+   * text is cheap.
    */
   #cutLead(): string {
     if (this.#lead.length > leadLength) this.#lead = this.#lead.slice(-leadLength)
@@ -222,7 +222,7 @@ export class TextScanner {
   }
 }
 
-/** Returns the last character that is not blank, or `''` if there is none. */
+/** Returns the last character that is not blank, or `''` if all characters are blank. */
 function lastOf(text: string): string {
   for (let at = text.length - 1; at >= 0; at--) {
     const char = text.charAt(at)

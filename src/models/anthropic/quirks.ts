@@ -116,7 +116,10 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   ...textQuirkChecks,
 }
 
-/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
+/**
+ * Merges the layers of quirks over the defaults. A later layer takes precedence over an earlier layer. Throws `invalid_option` for an
+ * unknown quirk or an invalid value.
+ */
 export function anthropicQuirks(...layers: readonly (JsonObject | undefined)[]): AnthropicQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

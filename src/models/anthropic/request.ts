@@ -227,7 +227,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 }
 
-/** Whether a tool search may be sent back. This requires that every tool that it found is defined in the request. */
+/** Whether a tool search may be sent back. True only if the request defines every tool that the search found. */
 function takesBack(
   { tools = [] }: ModelRequest,
   searched: SearchedTools | undefined,

@@ -34,8 +34,8 @@ export interface FallbackOptions {
    */
   fallbackOn?: FallbackOn
   /**
-   * How long a model is tried only after the other models once it has failed, in milliseconds. A longer `retry-after` of the provider takes
-   * precedence. Default 30,000.
+   * The time after a failure during which a model is tried only after the other models, in milliseconds. A longer `retry-after` of the
+   * provider takes precedence. Default 30,000.
    */
   cooldownMs?: number
 }
@@ -59,8 +59,8 @@ const restingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Combines several models into one with fallbacks. Each request goes to the first model. If the request fails there, it goes to the next
- * model, and so on. It does not go to the next model if part of the failed response was already streamed and can't be taken back. The
+ * Combines several models into one model with fallbacks. Each request goes to the first model. If the request fails there, it goes to the
+ * next model, and so on. It does not go to the next model if part of the failed response was already streamed and can't be taken back. The
  * response's `warnings` list the failures; its `provider` and `model` name the model that answered. If all models fail, the request rejects
  * with the last error. An abort ends the request at once.
  *
@@ -120,7 +120,7 @@ class FallbackModel implements ChatModel {
 
   /**
    * The capabilities that all models share. `contextWindow` is the smallest known window. `reportsCost` is set only if the cost of every
-   * model can be determined, and `structuredOutput` only if every model supports response schemas.
+   * model can be determined. `structuredOutput` is set only if every model supports response schemas.
    */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)

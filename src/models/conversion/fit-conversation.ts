@@ -43,7 +43,7 @@ const continuing = '[continue]'
  */
 const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
 
-/** Converts a conversation to one that the server accepts. The given messages are not changed. */
+/** Converts a conversation to a form that the server accepts. The given messages are not changed. */
 export function fitConversation(
   messages: readonly ChatMessage[],
   { systemMessages, messageOrder, endsWithAnswer, movesPart }: ConversationRules,
@@ -125,7 +125,7 @@ function inOrder(messages: readonly ChatMessage[], alternates: boolean): readonl
   return ordered
 }
 
-/** Returns the two messages joined. Undefined if they may follow each other. */
+/** Returns the two messages joined. Undefined if the two messages may follow each other. */
 function joinedWith(last: ChatMessage, message: ChatMessage): ChatMessage | undefined {
   if (last.role === 'user' && message.role === 'user') return { ...message, content: joinedContent(last.content, message.content) }
   if (last.role !== 'assistant' || hasToolCalls(last) || message.role !== 'assistant') return undefined

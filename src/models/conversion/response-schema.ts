@@ -9,8 +9,8 @@ export interface ResponseSchema {
 }
 
 /**
- * Returns the request's schema if the model accepts one in such a request. Otherwise returns undefined and adds a warning. `model` includes
- * the provider's name.
+ * Returns the request's schema if the model accepts a schema in such a request. Otherwise returns undefined and adds a warning. `model`
+ * includes the provider's name.
  */
 export function fitResponseSchema(
   { name, schema }: NonNullable<ModelRequest['responseSchema']>,

@@ -20,9 +20,8 @@ export interface SearchedTools {
 }
 
 /**
- * Splits the request's tools. Returns undefined if there are no tools to search, or if there are more than `most`. Also returns undefined
- * if the tool choice requires a call immediately, because the model would have to search first. `known`: names of tools that must not be
- * deferred.
+ * Splits the request's tools. Returns undefined if there are no tools to search, or more than `most` tools. Also returns undefined if the
+ * tool choice requires a call immediately, because the model would have to search first. `known`: names of tools that must not be deferred.
  */
 export function searchedTools(
   { tools = [], searchable, toolChoice }: ModelRequest,

@@ -63,19 +63,21 @@ function hashedId(id: string, length: number): string {
   return fitted
 }
 
-/** What is sent as the arguments of an earlier call if they are not a JSON object: the model's text (`'keep'`) or `{}` (`'empty'`). */
+/**
+ * The arguments that are sent for an earlier call whose arguments are not a JSON object: the model's text (`'keep'`) or `{}` (`'empty'`).
+ */
 export type MalformedArguments = 'keep' | 'empty'
 
 /** `JSON.stringify` throws for data that is nested several thousand levels deep. `JSON.parse` does not. */
 const mostLevels = 1_000
 
-/** Parses a call's arguments for an API that accepts only an object. Returns `{}` for anything else. */
+/** Parses a call's arguments for an API that accepts only an object. Returns `{}` for any other text. */
 export function argumentsObject(json: string): JsonObject {
   const args = objectIn(json)
   return args === undefined || isDeeperThan(mostLevels, args) ? {} : args
 }
 
-/** Parses a JSON object. Returns undefined for anything else, because the API would refuse the request. */
+/** Parses a JSON object. Returns undefined for any other text, because the API would refuse the request. */
 export function objectIn(json: string): JsonObject | undefined {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : undefined

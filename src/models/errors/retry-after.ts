@@ -47,8 +47,8 @@ const limits: readonly string[] = [
 ]
 
 /**
- * Returns the time until the limit that refused a request resets, in milliseconds. Providers send these headers with every response. For
- * other failures, they mean nothing.
+ * Returns the time until the limit that refused a request resets, in milliseconds. Providers send these headers with every response. They
+ * have a meaning only if a limit was the reason for the failure.
  */
 export function readLimitReset(headers: HeaderReader): number | undefined {
   const now = clockOf(headers)

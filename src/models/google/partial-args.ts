@@ -27,7 +27,7 @@ export class PartialArgs {
     for (const piece of Array.isArray(pieces) ? pieces : []) if (isJsonObject(piece)) this.#add(piece)
   }
 
-  /** The arguments. If the path of a piece can't be resolved, a text that is not valid JSON, because nothing is guessed. */
+  /** The arguments. If the path of a piece can't be resolved, this is a text that is not valid JSON, so that no arguments are guessed. */
   get value(): JsonObject | string {
     return this.#unreadable === undefined ? this.#root : `unreadable arguments at ${this.#unreadable}`
   }

@@ -78,7 +78,10 @@ const checks: Record<keyof GoogleQuirks, QuirkCheck> = {
   ...textQuirkChecks,
 }
 
-/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
+/**
+ * Merges the layers of quirks over the defaults. A later layer takes precedence over an earlier layer. Throws `invalid_option` for an
+ * unknown quirk or an invalid value.
+ */
 export function googleQuirks(...layers: readonly (JsonObject | undefined)[]): GoogleQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

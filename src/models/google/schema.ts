@@ -18,7 +18,7 @@ export function openAPISchema(schema: JsonObject): JsonObject | undefined {
 }
 
 /**
- * Adapts a JSON Schema for models that accept JSON Schema. They refuse other keywords beside a `$ref`:
+ * Adapts a JSON Schema for models that accept JSON Schema. These models refuse other keywords beside a `$ref`:
  * https://github.com/anomalyco/opencode/issues/12295
  */
 export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObject {

@@ -94,8 +94,8 @@ export class GoogleWire {
   }
 
   /**
-   * Adds a signature to the first call of a message, because the API requires one. Not needed if the model has signed a part before the
-   * call: https://ai.google.dev/gemini-api/docs/thought-signatures
+   * Adds a signature to the first call of a message, because the API requires one. A signature of the model on a part before the call is
+   * sufficient: https://ai.google.dev/gemini-api/docs/thought-signatures
    */
   #signed(parts: JsonObject[]): JsonObject[] {
     const { missingSignature } = this.#quirks

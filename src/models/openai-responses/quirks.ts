@@ -61,8 +61,8 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Whether the server accepts `strict` in tool definitions. A server that accepts it treats a tool without the field as strict. */
   strictTools: boolean
   /**
-   * The tool choices that the server accepts. If the server does not accept a named choice, `required` is sent instead, if the server
-   * accepts that. Any other choice that the server does not accept is left out. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. A named choice that the server does not accept is replaced by `required`. A choice is left
+   * out if the server accepts neither the choice nor its replacement. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /**
@@ -128,7 +128,10 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   ...textQuirkChecks,
 }
 
-/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
+/**
+ * Merges the layers of quirks over the defaults. A later layer takes precedence over an earlier layer. Throws `invalid_option` for an
+ * unknown quirk or an invalid value.
+ */
 export function responsesQuirks(...layers: readonly (JsonObject | undefined)[]): ResponsesQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

@@ -6,8 +6,8 @@ import type { ToolCallSink } from '../streaming/open-call.ts'
 import { customEnd, customStart, escaped } from './items.ts'
 
 /**
- * A call of a response. Its arguments arrive in pieces. They arrive again as a whole: in a separate event, in the finished item, and in the
- * finished response. Some servers omit some of these repetitions, or lose the last pieces.
+ * A call of a response. Its arguments arrive in pieces. The arguments arrive again as a whole: in a separate event, in the finished item,
+ * and in the finished response. Some servers omit some of these repetitions, or lose the last pieces.
  */
 export class ResponseCall {
   readonly kind = 'call'

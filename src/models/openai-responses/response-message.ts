@@ -47,7 +47,7 @@ export class ResponseMessage {
     return this.#contradicts
   }
 
-  /** `before`: returns the text of the messages before this one. */
+  /** `before`: returns the text of the previous messages. */
   add(at: number, delta: string, isRefusal: boolean, before: () => string): void {
     if (delta === '') return
     if (this.#gap === undefined) {

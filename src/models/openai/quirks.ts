@@ -67,8 +67,8 @@ export interface OpenAIQuirks extends TextQuirks {
   /** Whether the server requires the tool's name in tool results. */
   resultNames: boolean
   /**
-   * The tool choices that the server accepts. If the server does not accept a named choice, `required` is sent instead, if the server
-   * accepts that. Any other choice that the server does not accept is left out. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. A named choice that the server does not accept is replaced by `required`. A choice is left
+   * out if the server accepts neither the choice nor its replacement. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /** Whether the tool choice may be `required` or name a tool while the model thinks. */
@@ -192,7 +192,10 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   promptCacheKey: takesCacheKey,
 }
 
-/** Merges the layers of quirks over the defaults, later ones first. Throws `invalid_option` for an unknown quirk or an invalid value. */
+/**
+ * Merges the layers of quirks over the defaults. A later layer takes precedence over an earlier layer. Throws `invalid_option` for an
+ * unknown quirk or an invalid value.
+ */
 export function openAIQuirks(...layers: readonly (JsonObject | undefined)[]): OpenAIQuirks {
   return mergeQuirks(defaults, checks, layers)
 }

@@ -20,7 +20,8 @@ export interface ToolCallDelta {
  * - A new id at a used index is a new call, unless it has no name and the call there is unfinished (some servers send a new id with each
  *   chunk).
  * - The first non-empty id and name are used. A call is announced to the sink once its name is known, in the order of the calls.
- * - A name may arrive in fragments, or longer each time. The pieces are joined if the result is the name of a tool, or the start of one.
+ * - A name may arrive in fragments, or longer each time. The pieces are joined if the result is the name of a tool, or the start of a
+ *   tool's name.
  * - `{}` before the real arguments is a placeholder. Repeated arguments count once. If different arguments follow complete arguments, they
  *   are appended, so that parsing fails and nothing is guessed.
  *
@@ -30,7 +31,7 @@ export interface ToolCallDelta {
 export class ToolCallAccumulator {
   /** Irregularities that were repaired. */
   readonly warnings: string[] = []
-  /** The `extra` of each call, by position. Filled by `finish`. */
+  /** The `extra` of each call, by position. `finish` fills this list. */
   extras: (JsonObject | undefined)[] = []
   #calls: OpenCall[] = []
   #startedCalls = 0
@@ -57,7 +58,7 @@ export class ToolCallAccumulator {
 
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
     const last = this.#last
-    // The fast path. Nearly every delta is the next piece of the current call, and nothing else.
+    // This is the fast path. Nearly every delta is only the next piece of the current call.
     if (last !== undefined && continues(last, delta)) {
       append(last, delta.arguments)
       flow(last, sink)
@@ -90,9 +91,9 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Applies the final arguments of a call. Final arguments that differ replace the streamed arguments in two cases: the sink has received
-   * none of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that parsing fails.
-   * The arguments that run are therefore always the arguments that were shown.
+   * Applies the final arguments of a call. Final arguments that differ replace the streamed arguments in two cases: the sink has not
+   * received any of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that
+   * parsing fails. The arguments that run are therefore always the arguments that were shown.
    *
    * If an id is given, the call is a repetition, and complete arguments are not changed.
    */

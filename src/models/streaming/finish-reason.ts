@@ -76,7 +76,7 @@ const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**
  * Combines the finish reason so far (`before`) with the next finish reason (`given`). A filter or a refusal is not overridden by later
- * reasons. `native`: the finish reason of the provider behind a gateway. It is used if the gateway reports a normal end.
+ * reasons. `native`: the finish reason of the provider behind a gateway, which is used if the gateway reports a normal end.
  */
 export function laterReason(before: string | undefined, given: Json | undefined, native?: Json): string | undefined {
   if (typeof given !== 'string' || unsaid.test(given.trim())) return before

@@ -76,7 +76,8 @@ export function sameArguments(first: OpenCall, second: OpenCall): boolean {
 
 /**
  * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of a tool's name. If `isSameCall`
- * is false, the piece may be the name of another call. It is another call's name if both the piece and the partial name are names of tools.
+ * is false, the piece may be the name of another call. The piece is another call's name if both the piece and the partial name are names of
+ * tools.
  */
 export function joinNames(begun: string, piece: string, tools: ReadonlySet<string>, isSameCall: boolean): string | undefined {
   const begins = (name: string): boolean => tools.has(name) || [...tools].some((tool) => tool.startsWith(name))

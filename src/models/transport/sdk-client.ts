@@ -51,7 +51,7 @@ type RequestParams = object
 /** A request to a provider, with warnings about details that were lost in the conversion. */
 export interface ApiRequest {
   params: RequestParams
-  /** Whether a stream is requested. This is also possible if the caller wants a whole response. */
+  /** Whether a stream is requested. A driver may request a stream even if the caller wants a whole response. */
   stream: boolean
   /** The own names of the tools that the request offers. */
   toolNames: ReadonlySet<string>
@@ -118,8 +118,8 @@ export class SdkClient<Own extends Access, Sdk> {
   /** Returns the response. Throws `context_overflow` if the conversation was too long and the provider did not report this. */
   #refuseOverflow(response: ModelResponse, request: ModelRequest, { contextWindow }: ModelCapabilities): ModelResponse {
     const { provider, model, providerOptions } = this.#settings
-    // A provider that uses its own tools or compaction reads the conversation several times and reports the sum, so its usage proves
-    // nothing.
+    // A provider that uses its own tools or compaction reads the conversation several times and reports the sum, so its usage does not show
+    // whether the conversation was too long.
     if (contextWindow === undefined || (request.providerOptions ?? providerOptions) !== undefined) return response
     const got = overflowIn(response, contextWindow)
     if (got === undefined) return response
@@ -228,7 +228,7 @@ export function withoutVariable<T>(name: string, make: () => T): T {
   }
 }
 
-/** Calls `call` and redirects what it prints as a warning to `warn`. */
+/** Calls `call`. Passes texts that it would print as warnings to `warn`. */
 export function quietly<T>(call: () => T, warn?: (warning: string) => void): T {
   const { debug, warn: print } = console
   Object.assign(console, { debug() {}, warn: (...parts: unknown[]) => warn?.(parts.join(' ')) })

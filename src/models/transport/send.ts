@@ -23,7 +23,7 @@ export interface Receiver {
   onStart(status: number, headers: () => Headers): void
   onBytes(bytes: Uint8Array): void
   onEnd(): void
-  /** Called if no response arrives, or if its body breaks off. */
+  /** Called if no response arrives, or if the response's body breaks off. */
   onFailure(error: unknown): void
 }
 

@@ -31,7 +31,7 @@ export interface FetchedPage {
   url: string
   /** The HTTP status. */
   status: number
-  /** The content type that the server sent; `''` if it sent none. */
+  /** The content type that the server sent; `''` if the server sent no content type. */
   contentType: string
   /**
    * The text of the body. For HTML, this is the readable text of the page, starting with the title. For a body that is not text, this is a

@@ -128,7 +128,7 @@ export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   return inWorkspace(tool, workspace)
 }
 
-/** Describes a file. Undefined if it was deleted after the walk saw it. */
+/** Describes a file. Undefined if the file was deleted after the walk saw it. */
 async function describe(
   workspace: Workspace,
   entry: WalkEntry,

@@ -54,7 +54,7 @@ export async function askReconcile(
   }
 }
 
-/** The end of a call that failed after an abandoned attempt, or that did not end by itself. */
+/** The end of a call that was abandoned, or that failed after an abandoned attempt. */
 export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
 
 /** Adds the finding about the call's effect to the end of the call. `endOf` creates the end of a call that returned the given value. */

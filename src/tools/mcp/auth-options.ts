@@ -71,7 +71,7 @@ export interface McpAuth {
    * Contract: the function is awaited. If it rejects, the sign-in fails, and the user is not asked again.
    */
   authorize?: (authorization: McpAuthorization) => Promise<string | URL>
-  /** Where tokens are stored. Default: files in `~/.toolloop/mcp` that only their owner can read. */
+  /** The store for tokens. Default: files in `~/.toolloop/mcp` that only their owner can read. */
   store?: McpTokenStore
   /**
    * The addresses in private networks to which the server may refer the client during sign-in: all (`true`), none (`false`), or ranges such

@@ -71,8 +71,8 @@ function objectSchema(properties: ReadonlyMap<string, Json>, required: string[],
 }
 
 /**
- * Whether the properties of a body can become arguments. This requires that the schema describes no additional properties and, if the body
- * is optional, that none of its properties is required.
+ * Whether the properties of a body can become arguments. This requires that the schema describes no additional properties. An optional body
+ * must also have no required properties.
  */
 function isPlainObject(schema: JsonObject, { isRequired, form }: { isRequired: boolean; form: string }): boolean {
   if (form === 'text' || !isJsonObject(schema.properties) || (schema.type !== undefined && schema.type !== 'object')) return false

@@ -74,7 +74,7 @@ function isExact(value: Json, text: string): boolean {
   return typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(text)
 }
 
-/** Returns the JSON types that a schema allows. Undefined if it allows every type. */
+/** Returns the JSON types that a schema allows. Undefined if the schema allows every type. */
 function typesOf(schema: JsonSchema, schemas: Schemas, depth: number): ReadonlySet<string> | undefined {
   const { type } = schema
   if (typeof type === 'string') return new Set([type])

@@ -3,11 +3,11 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
 
-/** Keywords for which the JSON Schema's own errors say everything. No schema library reports more about these keywords. */
+/** Keywords for which the JSON Schema's own errors are complete. No schema library reports more about these keywords. */
 const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
-/** Keywords for which the JSON Schema's own errors say everything too, but for which a developer may have written a custom message. */
+/** Keywords for which the JSON Schema's own errors are also complete, but for which a developer may have written a custom message. */
 const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'])
-/** Maximum number of errors that are considered. It is limited because each issue is compared with all of them. */
+/** Maximum number of errors that are considered. The number is limited because each issue is compared with all errors. */
 const maxErrors = 500
 
 /**

@@ -20,7 +20,10 @@ export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
 
 const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
 
-/** Returns the JSON Schema of a tool's `parameters`. Converts a Standard Schema once. Throws `invalid_tool` if it can't be converted. */
+/**
+ * Returns the JSON Schema of a tool's `parameters`. Converts a Standard Schema only once. Throws `invalid_tool` if the schema can't be
+ * converted.
+ */
 export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
   if (!isStandardSchema(parameters)) return parameters
   const known = converted.get(parameters)
@@ -90,13 +93,14 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
     if ('$async' in validate) throw new Error('`$async` schemas are not supported')
     return validate
   } finally {
-    // Without this, ajv would keep every schema forever, and refuse a second schema with the same `$id`.
+    // Without this removal, ajv would keep every schema forever, and refuse a second schema with the same `$id`.
     ajv.removeSchema(own)
   }
 }
 
 /**
- * Compiles a schema. It is compiled once per object, and usually only once for equal schemas. Throws `invalid_tool` for an invalid schema.
+ * Compiles a schema. Each object is compiled only once, and usually equal schemas are also compiled only once. Throws `invalid_tool` for an
+ * invalid schema.
  */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   const known = compiled.get(schema)

@@ -127,7 +127,7 @@ function metadataOf(given: unknown, report: Report): Record<string, string> {
   return Object.fromEntries(texts)
 }
 
-/** Reads a list of tools. It may also be a text, separated by spaces or commas outside parentheses. */
+/** Reads a list of tools. The list may also be a text whose names are separated by spaces or commas outside parentheses. */
 function toolNames(given: unknown, report: Report): string[] {
   if (given === undefined || given === null) return []
   if (typeof given === 'string') return given.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []

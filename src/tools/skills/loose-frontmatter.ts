@@ -55,7 +55,7 @@ function asWritten([first = '', ...rest]: readonly string[]): unknown {
   return withoutQuotes([value, ...below].join(' ').trim())
 }
 
-/** Removes quotes only if they enclose the whole text. In `"One" and "two"` and in `'It's one'`, they don't. */
+/** Removes quotes only if they enclose the whole text. Keeps the quotes in `"One" and "two"` and in `'It's one'`. */
 function withoutQuotes(text: string): string {
   const [, quote, inner = ''] = /^(["'])(.*)\1$/.exec(text) ?? []
   const isOther = quote === undefined || new RegExp(`(?<!\\w)${quote}|${quote}(?!\\w)`).test(inner)

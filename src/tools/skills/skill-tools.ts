@@ -194,7 +194,7 @@ function contentOf(result: unknown): string {
   return texts.get(Object(result)) ?? resultText(result)
 }
 
-/** Returns the value that the script returned. If there is none, returns the text that the script printed. */
+/** Returns the value that the script returned. If the script returned no value, returns the text that it printed. */
 function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
   if (typeof value === 'object' && value !== null && json !== undefined) texts.set(value, json)
   if (value !== undefined) return value

@@ -1,7 +1,7 @@
 import type { Runtime } from '../sandbox/sandbox.ts'
 import type { JsonSchema, ToolEffect } from '../tool.ts'
 
-/** Where a Skill was found. A Skill of a project is part of a checkout, and is therefore not trusted by default. */
+/** The kind of place in which a Skill was found. A Skill of a project is part of a checkout, and is therefore not trusted by default. */
 export type SkillScope = 'configured' | 'project' | 'user'
 
 /** A folder with a `SKILL.md`, as specified in https://agentskills.io/specification. */
@@ -42,7 +42,7 @@ export interface ScriptTool {
   readonly positional: readonly string[]
   readonly effect: ToolEffect
   readonly timeoutMs?: number
-  /** Names of the host's tools that the script wants to call. It may call only those of them that the host grants. */
+  /** Names of the host's tools that the script wants to call. It may call only the tools that the host grants. */
   readonly calls: readonly string[]
 }
 

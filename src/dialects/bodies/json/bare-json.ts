@@ -6,7 +6,7 @@ import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
 
-/** The form of a call that is JSON without a marker. Models that are asked for another form sometimes write this one. */
+/** The form of a call that is JSON without a marker. Models sometimes write this form even if they are asked for another form. */
 export const unmarkedJson: readonly BareForm[] = [{ starts: ['{'], read: readBareJson }]
 export const fencedJson: Envelope = { open: ['```'], read: readFencedJson, inFence: true }
 

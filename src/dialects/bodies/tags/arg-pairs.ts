@@ -83,8 +83,8 @@ interface ReadValue {
   text: string
   clean: boolean
   /**
-   * What follows the value: the next key (`'key'`), the end of the call (`'close'`), or the end of the text (`'text'`). `'open'` if the
-   * value's end was not found.
+   * The part that follows the value: the next key (`'key'`), the end of the call (`'close'`), or the end of the text (`'text'`). `'open'`
+   * if the value's end was not found.
    */
   end: 'key' | 'close' | 'text' | 'open'
 }

@@ -178,7 +178,7 @@ interface Parameter {
   name: string
   value: unknown
   repairs: string[]
-  /** What follows the value: more of the call, the call's closing tag (which has been read), or the end of the text. */
+  /** The part that follows the value: more of the call, the call's closing tag (which has been read), or the end of the text. */
   end: 'more' | 'call' | 'text'
   /** The tag that has been read after the value's end. */
   next?: string | undefined

@@ -35,7 +35,7 @@ export function shortened(exact: Fraction): ExactNumber {
   return bitLength(exact.n) > maxBits || bitLength(exact.d) > maxBits ? double(toDouble(exact)) : exact
 }
 
-/** Checks a double. Throws if it is infinite or not a number. */
+/** Checks a double. Throws if the value is infinite or not a number. */
 export function double(value: number): number {
   if (Number.isNaN(value)) throw problem('The result is not a real number')
   if (!Number.isFinite(value))

@@ -1,4 +1,4 @@
-/** Finds the first occurrence of a query at or after a position; -1 if there is none. */
+/** Finds the first occurrence of a query at or after a position. Returns -1 if the query does not occur. */
 export type FindText = (text: string, from: number) => number
 
 /**
@@ -8,7 +8,7 @@ export type FindText = (text: string, from: number) => number
 const maxSimple = 64
 
 /**
- * Creates a function that finds `query` in linear time, whatever the query and the text are. A naive search is slow in repetitive texts
+ * Creates a function that finds `query` in linear time, for every query and text. A naive search is slow in repetitive texts
  * (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` compares character by character, as in `/…/iu`.
  */
 export function textFinder(query: string, ignoreCase: boolean): FindText {

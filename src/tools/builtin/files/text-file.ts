@@ -11,7 +11,7 @@ export function looksBinary(start: Uint8Array): boolean {
   return start.subarray(0, sniffedBytes).includes(0)
 }
 
-/** Reads a file in pieces. The next piece overwrites the previous one. Rejects with the signal's reason once the signal is aborted. */
+/** Reads a file in pieces. Each piece overwrites the previous piece. Rejects with the signal's reason once the signal is aborted. */
 async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes)
   for (;;) {
@@ -47,8 +47,8 @@ const blockBytes = 256 * 1024
 const minBlockBytes = 4096
 
 /**
- * Reads a file in pieces that consist of whole lines. A line longer than 256 KiB is split into several pieces. The next piece overwrites
- * the previous one.
+ * Reads a file in pieces that consist of whole lines. A line longer than 256 KiB is split into several pieces. Each piece overwrites the
+ * previous piece.
  */
 export async function* readLineBlocks(handle: FileHandle, size: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   // The buffer is one byte larger than the expected size, so that a single read shows whether the file has ended.

@@ -17,8 +17,8 @@ export interface Place {
 
 /**
  * The folder that tools may read. Paths from a model are resolved relative to this folder. A path that leads outside is refused, whether it
- * is absolute, contains `..`, or passes through a symbolic link. Mounts are followed. Private files in the folder are refused, whatever
- * path or link leads to them.
+ * is absolute, contains `..`, or passes through a symbolic link. Mounts are followed. Private files in the folder are refused, through
+ * every path and link.
  *
  * Errors are worded for a model: they name paths as the model wrote them, or relative to the workspace.
  */
@@ -46,8 +46,8 @@ export class Workspace {
   }
 
   /**
-   * Finds the file or folder that `path` names. Throws `tool_denied` if that is outside the workspace, and `tool_failed` if it does not
-   * exist.
+   * Finds the file or folder that `path` names. Throws `tool_denied` for a path outside the workspace, and `tool_failed` for a path that
+   * does not exist.
    */
   async locate(path: string): Promise<Place> {
     const real = await this.#resolve(path)

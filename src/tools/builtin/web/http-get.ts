@@ -28,7 +28,7 @@ export interface HttpAnswer {
   /** The address after redirects. */
   url: string
   status: number
-  /** The content type that the server sent; `''` if it sent none. */
+  /** The content type that the server sent; `''` if the server sent no content type. */
   contentType: string
   /** The target of a redirect. Set if the redirect was not followed. */
   location?: string
@@ -65,7 +65,7 @@ export async function get(options: GetOptions): Promise<HttpAnswer> {
   }
 }
 
-/** Sends a single request with any method. Otherwise works like `get`, but does not follow redirects. */
+/** Sends a single request with any method. Works like `get` otherwise, but does not follow redirects. */
 export async function requestOnce(options: GetOptions & { method: string; body?: string }): Promise<HttpAnswer> {
   const url = checkUrl(options.url, options)
   const { response, close } = await send(url, options)

@@ -25,8 +25,8 @@ export interface McpOptions {
    */
   allowed?: Readonly<Record<string, string>>
   /**
-   * What happens to a tool that is held back: `'hide'` leaves it out, `'ask'` shows it and requires approval for each of its calls. Default
-   * `'hide'`.
+   * The treatment of tools that are held back: `'hide'` leaves such a tool out, `'ask'` shows it and requires approval for each of its
+   * calls. Default `'hide'`.
    */
   unknownTools?: 'hide' | 'ask'
   /**

@@ -103,7 +103,8 @@ export class ServerLink {
   }
 
   /**
-   * Starts the server. Rejects with `mcp_server_failed` if it can't be started. If it is optional, it is then retried in the background.
+   * Starts the server. Rejects with `mcp_server_failed` if the server can't be started. An optional server is then retried in the
+   * background.
    */
   async start(signal: AbortSignal): Promise<void> {
     try {

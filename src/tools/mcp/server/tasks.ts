@@ -37,7 +37,7 @@ export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
  */
 export interface McpTasks {
   offers(tool: string): boolean
-  /** Starts a task. If tasks can survive a crash, resolves only once this task would. */
+  /** Starts a task. If tasks can survive a crash, resolves once this task would survive one. */
   start(tool: string, args: JsonObject): Promise<McpTask>
   get(taskId: string): Promise<McpTask | undefined>
   /** Cancels a task. Has no effect on a task that has ended. */

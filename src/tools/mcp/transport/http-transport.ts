@@ -199,7 +199,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
       if (isEvents && resumedAt !== undefined) controller.enqueue(Buffer.from(`id: ${resumedAt}\ndata:\n\n`))
     },
     async transform(chunk, controller) {
-      // The client never sends requests as a list, so a list of answers is not expected. It may be very long.
+      // A list of messages is refused, because the client never sends requests as a list, and a list of answers may be very long.
       if (isFirst && !isEvents && chunk[0] === bracket) return controller.error(new Error('the server sent a list of messages'))
       isFirst = false
       for (const piece of isEvents ? piecesOf(chunk) : [chunk]) {

@@ -42,8 +42,8 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
 /**
  * An MCP server as a child process. Messages are lines of its standard input and output. The process leads a process group, so that all
- * processes that it starts end with it (`npx` starts a shell, which starts the server), and none outlives this process. It can't be used on
- * Windows, which has no process groups.
+ * processes that it starts end with it, and don't outlive this process. For example, `npx` starts a shell, which starts the server. It
+ * can't be used on Windows, which has no process groups.
  */
 export class ProcessTransport implements Transport {
   onclose?: () => void

@@ -39,7 +39,7 @@ function isDelegated(group: string): boolean {
     if (!has(control)) writeFileSync(control, needed.map((controller) => `+${controller}`).join(' '))
     return has(control)
   } catch {
-    return false // The group belongs to another user. Or it has processes of its own, so that it can't contain groups.
+    return false // The group belongs to another user, or has processes of its own and therefore can't contain groups.
   }
 }
 

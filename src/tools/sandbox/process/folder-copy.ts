@@ -120,8 +120,8 @@ async function openIfReadable(place: string, flags: number): Promise<number | un
 }
 
 /**
- * Returns a path to an open file or folder, wherever it is now. If a link replaces the folder later, paths that start with this path are
- * not affected.
+ * Returns a path to an open file or folder, which stays valid if the file is moved. If a link replaces the folder later, paths that start
+ * with this path are not affected.
  */
 function pathOf(descriptor: number): string {
   return `/proc/self/fd/${descriptor}`

@@ -29,7 +29,7 @@ export interface ShutIn {
    * The control group that limits all processes of the sandbox together, if control groups are available. The caller of `start` closes it.
    */
   cgroup?: Cgroup
-  /** The first process inside the sandbox. If it ends, all other processes end too. Undefined if it did not start. */
+  /** The first process inside the sandbox. If this process ends, all other processes end too. Undefined if the process did not start. */
   first: Promise<FirstProcess | undefined>
 }
 

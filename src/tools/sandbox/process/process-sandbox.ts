@@ -108,7 +108,7 @@ export class ProcessSandbox implements ScriptSandbox {
     if (workspace !== undefined) refuseClosed('the workspace', workspace)
     for (const path of readable) refuseClosed(`\`${path}\`, which \`readable\` names,`, path)
     const { memoryBytes, processes, timeoutMs } = limits
-    // Files are only for the script's own use, because its result is what it prints.
+    // Files are only for the script's own use. The result of the script is the text that it prints.
     const scratchBytes = memoryBytes
     const node = this.#runtime === 'node'
     const view = {

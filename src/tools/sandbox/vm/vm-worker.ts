@@ -281,7 +281,7 @@ class GuestRun {
     current = undefined
     const isSpoiled = spoiled || this.#modules?.isSpoiled === true
     send({ kind: 'end', result, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
-    // The VM is not disposed of, because that would free every object of the script one by one. The memory is freed with the instance.
+    // The VM is not disposed of, because disposing would free each object of the script separately. The memory is freed with the instance.
     this.#vm = undefined
     this.#settle = undefined
   }

@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../../core/messages.ts'
 
 /**
- * Reads the value of a keyword. Returns the value itself if it is valid. If it must have meant another value, returns that value. Returns
- * undefined if it has no meaning.
+ * Reads the value of a keyword. Returns the value itself if the value is valid. Returns another value if the author must have meant that
+ * value. Returns undefined if the value has no meaning.
  */
 type Read = (value: unknown) => unknown
 
@@ -93,7 +93,7 @@ const type: Read = (value) => {
   return all.length === value.length && all.every((name, at) => name === value[at]) ? value : all
 }
 
-/** Removes the delimiters of a pattern such as `/^a$/`. With the delimiters, the pattern would match nothing. */
+/** Removes the delimiters of a pattern such as `/^a$/`. With the delimiters, the pattern would not match any text. */
 const pattern: Read = (value) => {
   const [, inner] = typeof value === 'string' ? (/^\/(\^[\s\S]*\$)\/u?$/.exec(value) ?? []) : []
   return inner ?? text(value)

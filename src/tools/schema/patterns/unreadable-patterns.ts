@@ -5,7 +5,7 @@ import { readPattern } from './read-pattern.ts'
 type JsonSchema = Record<string, unknown>
 
 /**
- * Removes patterns that can't be read. Returns the schema itself if it has no such patterns. Calls `note` with the position of each removed
+ * Removes patterns that can't be read. Returns the schema itself if no pattern is removed. Calls `note` with the position of each removed
  * pattern. If a pattern of field names is removed, also removes the keyword for all other fields (`additionalProperties`).
  */
 export function withoutUnreadablePatterns(schema: JsonSchema, note: (at: string) => void): JsonSchema {

@@ -4,7 +4,7 @@ import { type ContentPart, isJsonObject, type Json } from '../../../../core/mess
 /**
  * Adds the structured data of a result (`structuredContent`) to the parts that a model sees, unless they already contain it as text.
  * Servers should include the data as text (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content), but
- * many include only a summary, or nothing. Undefined if the data is nested too deeply to be written.
+ * many servers include only a summary, or no text at all. Undefined if the data is nested too deeply to be written.
  */
 export function withData(parts: ContentPart[], data: Json): ContentPart[] | undefined {
   const told = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
@@ -20,7 +20,10 @@ export function withData(parts: ContentPart[], data: Json): ContentPart[] | unde
   }
 }
 
-/** Maximum length, in characters, of texts and pictures in the data that may be sent twice. Longer ones are removed from the data. */
+/**
+ * Maximum length, in characters, of texts and pictures in the data that may be sent twice. Longer texts and pictures are removed from the
+ * data.
+ */
 const longestRepeat = 200
 
 function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unknown) => unknown {

@@ -5,21 +5,21 @@ import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
 import { ask, type Question, type ToolContext } from '../../../tool.ts'
 import { isTaskNoted } from './call-notes.ts'
 
-/** A question that a server asks a person during a call: to fill in a form, or to do something at a web address. */
+/** A question that a server asks a person during a call. The person fills in a form, or performs an action at a web address. */
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
 
 /** How a call continues once its questions have been answered. */
 type CallState =
   /**
-   * The call is repeated. It then has the answers, by the names of the server's questions, the earlier `answers`, and the state that the
-   * server gave.
+   * The call is repeated. The repeated call contains the answers (by the names of the server's questions), the earlier `answers`, and the
+   * state that the server gave.
    */
   | { form: 'again'; names: string[]; answers?: { [name: string]: JsonObject }; requestState?: string }
   /** The server holds the call open in this process. */
   | { form: 'held'; id: string }
   /** The call has become a task. The task receives the answers, by the names of the server's questions. */
   | { form: 'task'; names: string[] }
-  /** The call is repeated unchanged, because what the server asked for happens elsewhere, for example on a web page. */
+  /** The call is repeated unchanged, because the requested action happens elsewhere, for example on a web page. */
   | { form: 'repeat' }
 
 /**
@@ -81,7 +81,7 @@ function schemaOf(request: ServerRequest): JsonObject {
   return { type: 'object', properties: { action: { enum: ['accept', 'decline', 'cancel'], default: 'accept' } } }
 }
 
-/** Reads a question that `questionOf` created. Undefined if `asked` is anything else. */
+/** Reads a question that `questionOf` created. Undefined if `asked` is not such a question. */
 export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   if (!isJsonObject(asked) || typeof asked.mcpServer !== 'string' || !isJsonObject(asked.state)) return undefined
   const { requests, notes, ...state } = asked.state

@@ -37,7 +37,7 @@ const mostCharacters = 4_000_000
 /** Maximum length of an address. Items with a longer address are left out. */
 const longestUri = 8_192
 const longestText = 1_000
-/** Maximum time to cache anything, in milliseconds, whatever time the server allows. */
+/** Maximum time to cache an entry, in milliseconds. Applies even if the server allows a longer time. */
 const longestTtlMs = 24 * 60 * 60_000
 
 /** Sends a request to the server. `signal` ends the wait for the answer. */

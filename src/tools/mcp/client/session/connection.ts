@@ -52,7 +52,7 @@ export interface Connection {
   readonly isHttp: boolean
   /** Whether the server has opened a session, which it may forget. */
   readonly hasSession: boolean
-  /** The reason why the server ended by itself. Undefined if it has not ended. */
+  /** The reason why the server ended by itself. Undefined if the server has not ended by itself. */
   readonly problem: string | undefined
   listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
   /** Sends a request over the connection. */

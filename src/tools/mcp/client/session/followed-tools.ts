@@ -76,7 +76,7 @@ export class FollowedTools {
     return (this.#announced ?? this.#awaited)?.promise
   }
 
-  /** Handles a reported change: lists the tools again. If they change during that, lists them once more, however often they change. */
+  /** Handles a reported change: lists the tools again. If the tools change while they are being listed, lists them once more. */
   changed(): void {
     if (this.#options.signal.aborted) return
     this.#announced ??= Promise.withResolvers()

@@ -91,7 +91,7 @@ async function forgottenSession({ sdk, connection, signal }: Sending, error: unk
   }
 }
 
-/** Returns how a refusal refers to the session. Undefined if the refusal is about something else. */
+/** Returns how a refusal refers to the session. Undefined if the refusal does not refer to the session. */
 function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unknown' | undefined {
   if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
   const { status, data } = error

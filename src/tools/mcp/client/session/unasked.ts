@@ -10,7 +10,7 @@ const notifications = { burst: 5_000, perSecond: 500 }
 const faults = { burst: 1_000, perSecond: 100 }
 /** Maximum number of answers to which no request belongs. Such answers are never useful. */
 const maxAnswers = 100
-/** Maximum number of requests that are remembered as unanswered. Some requests are never answered, for example cancelled ones. */
+/** Maximum number of requests that are remembered as unanswered. Some requests, for example cancelled requests, are never answered. */
 const maxOpen = 10_000
 
 /** Detects a server that keeps its client busy with requests, notifications and answers for which the client did not ask. */
