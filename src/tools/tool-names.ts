@@ -33,7 +33,7 @@ function claim(taken: Set<string>, name: string): boolean {
 /** The server or API behind a tool. */
 export interface ToolOrigin {
   kind: 'mcp' | 'openapi'
-  /** The name of the server, or the title of the API. If the API has no title, its host. */
+  /** The name of the server, or the title of the API. An API without a title is named by its host. */
   name: string
 }
 

@@ -276,8 +276,8 @@ export function throwDuplicateName(name: string): never {
 }
 
 /**
- * Checks that `tool` has a legal name, a description, an object schema and valid options. Otherwise throws `invalid_tool` or
- * `invalid_option`.
+ * Checks that `tool` has a legal name, a description, an object schema and valid options. Throws `invalid_tool` or `invalid_option` if it
+ * does not.
  */
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)

@@ -1,7 +1,7 @@
 /**
  * Finds many patterns in a text that may arrive in pieces. The time depends only on the length of the text: an automaton over 16-bit
- * characters (Aho and Corasick, https://doi.org/10.1145/360825.360855). One regular expression for all patterns is twice as fast for a few
- * of them, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which patterns the next piece may
+ * characters (Aho and Corasick, https://doi.org/10.1145/360825.360855). A single regular expression for all patterns is twice as fast for a
+ * few patterns, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which patterns the next piece may
  * complete.
  *
  * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. A

@@ -35,8 +35,8 @@ export class SteadyClock {
   /** The current time of this clock minus `steadyNow()`. */
   #ahead: number
   /**
-   * Set while the system's clock is not trusted. `ahead`: the system's time minus `steadyNow()`. `since`: when it was first distrusted, by
-   * `steadyNow()`.
+   * Set while the system's clock is not trusted. `ahead`: the system's time minus `steadyNow()`. `since`: the time by `steadyNow()` at
+   * which the clock was first distrusted.
    */
   #doubt: { ahead: number; since: number } | undefined
 

@@ -174,7 +174,7 @@ export class AnthropicBlocks {
     this.#calls.add(
       {
         index: number,
-        // A second call with the same id gets no id, because the two calls would be merged.
+        // A second call with the same id gets no id, because otherwise the two calls would be merged.
         id: isRepeated ? null : typeof id === 'string' || typeof id === 'number' ? id : null,
         name: typeof name === 'string' ? name : null,
         arguments: hasInput ? input : null,

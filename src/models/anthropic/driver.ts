@@ -24,7 +24,7 @@ export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
  * - `model_context_window_exceeded`: if there is a partial answer, returns it with `finishReason: 'length'`. Otherwise rejects with
  *   `context_overflow`.
  * - The repeated parts of the prompt are marked for caching. `providerOptions: {promptCaching: false}` or the quirk `promptCaching` turns
- *   that off.
+ *   caching off.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */

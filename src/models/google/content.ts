@@ -166,7 +166,7 @@ export class GoogleContent {
   #openCall(id: Json | undefined, name: string | undefined): CallPiece {
     // A new name ends the previous call.
     if (this.#lastCall !== undefined) this.#lastCall.isOpen = false
-    // A second call with the same id gets no id, because the two calls would be merged.
+    // A second call with the same id gets no id, because otherwise the two calls would be merged.
     const own = typeof id === 'string' && id !== '' && !this.#callsById.has(id) ? id : undefined
     const call: CallPiece = {
       kind: 'call',

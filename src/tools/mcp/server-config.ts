@@ -14,7 +14,7 @@ import { isJsonObject } from '../../core/messages.ts'
 import type { ToolEffect } from '../tool.ts'
 import { checkAuth, type McpAuth } from './auth-options.ts'
 
-/** Options of every MCP server, whether it is a program or has a web address. */
+/** Options that apply to every MCP server, both programs and servers at a web address. */
 export interface McpServerOptions {
   /** The prefix of the names of the server's tools, followed by `__`. Default: the server's name. `''` means no prefix. */
   prefix?: string

@@ -8,7 +8,7 @@ import { cutReason } from '../cut.ts'
 import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { deepest } from '../json/json-text.ts'
 
-/** The sentinel that precedes each tag of MiniMax-M3. A tag without it is text. https://huggingface.co/MiniMaxAI/MiniMax-M3 */
+/** The sentinel that precedes each tag of MiniMax-M3. A tag without the sentinel is text. https://huggingface.co/MiniMaxAI/MiniMax-M3 */
 export const sentinel = ']<]minimax[>['
 
 const longestTag = 512

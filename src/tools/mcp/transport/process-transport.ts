@@ -30,7 +30,10 @@ const mostNoiseBytes = 1024 * 1024
 const mostNoiseObjects = 1_000
 /** Maximum number of bytes waiting to be read by the server. */
 const mostUnreadBytes = 64 * 1024 * 1024
-/** Maximum number of messages to read ahead. Further messages stay in the pipe until these have been delivered. */
+/**
+ * Maximum number of messages to read ahead. When it is reached, further messages stay in the pipe until the messages read so far have been
+ * delivered.
+ */
 const mostUnreadLines = 1_000
 const mostStderrLineBytes = 8 * 1024
 /** How long the server may take to end by itself after its input has ended, and again after a signal, in milliseconds. */
