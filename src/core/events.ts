@@ -107,7 +107,7 @@ export interface EventPayloads {
   /** Emitted after a tool's function returned, threw, timed out or was abandoned. */
   TOOL_CALL_END: {
     tool: string
-    /** The text for the model. */
+    /** The result, as the model gets it. */
     result: string
     /** The size of `result` in UTF-8 bytes. */
     bytes: number

@@ -3,7 +3,7 @@ import type { ListedModel } from './provider-preset.ts'
 
 type Models = Readonly<Record<string, ListedModel>>
 
-/** By provider and model. This is a function, so that the prices are created only with the first model. */
+/** By provider and model. A function, so that it costs nothing until the first model is made. */
 export function bundledPrices(): Readonly<Record<string, Models>> {
   const openai: Models = {
     "gpt-4o": {"contextWindow":128000,"prices":[{"input":2.5,"cacheRead":1.25,"output":10}]},

@@ -104,7 +104,7 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // This function runs only if the caller doesn't open calls, or if this call can't be opened.
+      // This function runs only if the caller does not use `ToolSet.opened`, or if `opened` returned undefined for this call.
       execute: async (args, ctx) => {
         const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
         if (call === undefined || tools.get(call.name) === undefined) {

@@ -138,8 +138,8 @@ export class ToolDispatcher implements ToolSet {
   }
 
   /**
-   * Returns the same array until a source changes, so that the tools sent to a provider stay in its cache. This takes one comparison per
-   * source, not per tool.
+   * Returns the same array until a source changes, so that callers can cache by its identity. This takes one comparison per source, not per
+   * tool.
    */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())

@@ -12,7 +12,7 @@ const mostSpaces = 8
 const secretParameters = /^(key|sig|signature|x-(amz|goog)-signature|code_verifier)$/i
 const header = /^(?:proxy-)?authorization$/i
 const cookies = /^(?:set-)?cookie$/i
-/** Words before `key` that make it the name of a secret. */
+/** Words that can precede `key` in the name of a secret: `api key`, `secret key`, `secret access key`. */
 const beforeKey = /(?<![\w-])(?:api|secret(?: access)?) $/i
 /** The start of an XML element, up to its `>`. */
 const openTag = /^<(?:[\w.-]{1,100}:)?([\w.-]{1,100})(?:\s[^<>]*)?$/

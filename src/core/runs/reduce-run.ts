@@ -246,7 +246,7 @@ function takeCall(run: RunView, event: CallEvent): void {
   const call = callIn(run, toolCallId, event)
   // No tool runs while its run waits, so the event that continued the run was missed.
   if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
-  // The call now runs, so the decision for which it waited has been made.
+  // The call no longer waits, so the decision on it has been made.
   if (call.status === 'waiting') {
     for (const place of call.pending.keys()) run.pending.delete(place)
     call.pending.clear()

@@ -1,8 +1,8 @@
 import type { ToolChoice } from '../chat-model.ts'
 
 /**
- * Returns the choice if the server accepts it. If the choice names a tool and the server accepts only `required`, returns `required`.
- * Otherwise returns undefined.
+ * Returns the choice if the server accepts it. If the choice names a tool, and the server accepts `required` but no names, returns
+ * `required`. Otherwise returns undefined.
  */
 export function fitToolChoice(choice: ToolChoice, taken: readonly string[]): ToolChoice | undefined {
   const kind = typeof choice === 'object' ? 'named' : choice
