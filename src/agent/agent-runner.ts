@@ -108,7 +108,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#options.instructions
   }
 
-  /** The hooks, guardrails and limits that wrap the runner's turns and calls. They also apply after a `handoff` to it. */
+  /** The hooks, guardrails and limits that wrap the runner's turns and calls. They also apply after a `handoff` to this runner. */
   get handoffRules(): AgentRules<Needed<Context, Tools>> {
     return rulesOf(this.#options)
   }
@@ -241,7 +241,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#openRun(settings, input, watch)
   }
 
-  /** Adds what `restore` supplies to the options passed here. Rejects with `not_restored`. */
+  /** Adds the options that `restore` supplies to the options passed here. Rejects with `not_restored`. */
   async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
     const { needs, session, settings } = input
     const lacks = lackingIn(given.options, needs)
@@ -261,7 +261,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     checkRunOptions(options)
     this.#active.checkOpen(options.parent)
     const here = this.#given(options, watch)
-    // Copied at once, because the caller may change the lists during the run.
+    // The lists are copied at once, because the caller may change them during the run.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input as RunInput)]
     const parent = this.#isRecorded ? (options.parent as NestingPlace<never> | undefined) : undefined
@@ -308,7 +308,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation passed in was not valid and was repaired')
       if (isRecorded) return await this.#journal.start(run, start, here)
-      // The messages of a session come before these.
+      // With a session, the state is opened later, because the messages of the session come first.
       const begun = session === undefined ? state : undefined
       await nested?.place.record.begin(inputToJson(start))
       const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun, place: nested?.place })
@@ -320,7 +320,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     }
   }
 
-  /** Makes the instructions. Undefined if the run is interrupted meanwhile. */
+  /** Returns the instructions of the run. Undefined if the run is interrupted meanwhile. */
   async #prompt(
     { instructions = this.#options.instructions, context }: RunOptionsOf<Context, Tools>,
     run: RunContext,
@@ -330,7 +330,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return made === undefined ? undefined : syncText('instructions', made)
   }
 
-  /** Throws `invalid_option` for invalid settings, before anything is sent. */
+  /** Opens a run. Throws `invalid_option` for invalid settings, before anything is sent. */
   #openRun(settings: RunOptionsOf<Context, Tools>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
     const model = settings.model === undefined ? this.#model : openModel(settings.model)
@@ -348,7 +348,7 @@ async function askModel({ messages, instructions, ...sampling }: ModelQuestion, 
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, instructions }
-  // Not recorded: asking a model has no effects, so a call that is repeated asks again.
+  // The nested run is not recorded. Asking a model has no effects, so a repeated call asks again.
   const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
   const settings = { ...sampling, ...Object.fromEntries(given), parent: ctx as ToolContext<never>, maxIterations: 1 }

@@ -118,7 +118,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
    */
   protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
 
-  /** Loads and saves conversations, for an agent that keeps them itself. Default: `history` of the options. */
+  /** Loads and saves conversations, for an agent that stores them itself. Default: `history` of the options. */
   protected history?(): AgentHistory<Context>
 
   /**
@@ -138,14 +138,14 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Called after the function of a call has run. May replace the content for the model.
    *
-   * Contract: awaited. Throwing is logged and changes nothing, as does returning nothing.
+   * Contract: awaited. An error is logged and changes nothing. Returning nothing changes nothing.
    */
   protected onToolResult?(ending: ToolEnding<Context>): Awaitable<{ content: ToolEnding['content'] } | undefined>
 
   /**
    * Called with a request before it is sent. May change messages, tools, model and tool choice for this turn.
    *
-   * Contract: awaited. Throwing is logged and changes nothing, as does returning nothing.
+   * Contract: awaited. An error is logged and changes nothing. Returning nothing changes nothing.
    */
   protected prepareTurn?(turn: ModelTurn<Context>): Awaitable<ModelTurnChange | undefined>
 
@@ -239,7 +239,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     }
   }
 
-  /** Whether one of the two returns true. If one fails, the other is still asked. */
+  /** Whether `stopWhen` or `shouldStop` returns true. If one of them fails, the other is still called. */
   #stops(state: StepState, stopWhen: RunSettings['stopWhen']): boolean {
     let failure: { error: unknown } | undefined
     for (const ask of [stopWhen, this.shouldStop]) {
@@ -253,7 +253,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return false
   }
 
-  /** Calls both, even if one fails. The caller reports what they throw. */
+  /** Calls the agent's `onText` and the run's `onText`, even if one of them fails. The caller reports their errors. */
   #hear(delta: string, onText: ((delta: string) => unknown) | undefined): unknown {
     if (onText === undefined) return this.onText?.(delta)
     if (this.onText === undefined) return onText(delta)
@@ -262,7 +262,10 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return Promise.all([own(), given()])
   }
 
-  /** Returns the same object each time, so that a conversation that returns to the agent by a handoff has its hooks once. */
+  /**
+   * The overridden methods as hooks. Returns the same object each time, so that a conversation that returns to the agent by a handoff has
+   * these hooks only once.
+   */
   #hooks(): Hooks<Context> | undefined {
     this.#ownHooks ??= this.#makeHooks()
     return Object.keys(this.#ownHooks).length === 1 ? undefined : this.#ownHooks

@@ -97,9 +97,9 @@ export function nextPlace({ iteration }: Place, next: GoOn): Place {
 
 const noSteering: Steering = { messages: [], stops: false }
 
-/** Reads the messages sent to the run since the last step. Recorded, because the next turn depends on them. */
+/** Reads the messages sent to the run since the last step. They are recorded, because the next turn depends on them. */
 function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
-  // In memory the step costs nothing, so it is always taken: a run that was started without a control may be resumed with one.
+  // In memory, the step costs nothing, so it is always executed: a run that was started without a control may be resumed with a control.
   if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
@@ -130,9 +130,9 @@ export interface Facts {
   hasIntents: boolean
   /** Why a guardrail has refused the handoff of this round. */
   refusedHandoff?: string | undefined
-  /** Messages from outside. Undefined until they have been asked for. */
+  /** Messages sent to the run. Undefined until `decideNext` asks for them. */
   steering?: Steering
-  /** The results of the calls that a preview has noted. Undefined until they have been asked about. */
+  /** The results of the calls that a preview has noted. Undefined until `decideNext` asks for them. */
   settled?: ToolRound
 }
 
@@ -142,14 +142,18 @@ export type GoOn =
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
 /**
- * The decision depends on messages from outside. A run at a limit reads no messages. A run with an answer ends if there are no messages.
+ * Asks for the messages sent to the run. `takesMessages`: false at a limit, where a run reads no messages. `hasAnswer`: true if the run
+ * ends unless messages have arrived.
  */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
 /** Stop reasons after which the user of a preview decides on the noted calls. */
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
-/** Decides how a run continues or ends. Returns `steer` or `settle` to ask for a fact that is still undefined. */
+/**
+ * Decides how a run continues or ends. Returns `steer` or `settle` if the decision depends on a fact that is still undefined (`steering` or
+ * `settled`).
+ */
 export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' } {
   const next = decideTurn(facts)
   if (next.kind !== 'end' || !facts.hasIntents || facts.steering?.stops === true || !asksAfter.has(next.ending.stopReason)) return next
@@ -177,7 +181,7 @@ function decideTurn(facts: Facts): GoOn | End | Steer {
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
   const { objection, isCut, message } = turn
-  // A text that gained nothing when it was continued is not continued again.
+  // If continuing a text has added nothing, the text is not continued again.
   const continuesText = isCut && message.content !== '' && facts.continuationsLeft > 0 && limit === undefined
   if (steering === undefined)
     return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined && !continuesText }

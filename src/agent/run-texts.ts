@@ -43,7 +43,7 @@ export function refusedText(tool: string, reason?: string): string {
   return `The call to \`${tool}\` was refused${reason === undefined ? '.' : `: ${reason}`}`
 }
 
-/** Why a call was refused, if its result is that of `refusedText`. Undefined for any other result. */
+/** Reads the reason of a refusal from the result of a call. Undefined if the result was not written by `refusedText`. */
 export function refusalIn(tool: string, text: string): { reason?: string } | undefined {
   if (text === refusedText(tool)) return {}
   const before = refusedText(tool, '')
@@ -67,7 +67,7 @@ export function waitsWithinText(agent: string): string {
 
 export const neverStartedText = 'Cancelled: the run ended before this call could run.'
 
-/** Reasons within those sentences. */
+/** Reasons that the sentences above contain. */
 export const approvalFailed = 'the approval failed'
 export const nobodyDecided = 'nobody decided in time'
 export const shownAlready = 'it would change what was shown already'
@@ -111,7 +111,7 @@ export function handedOffText(agent: string): string {
 
 // Results that are too long, and parts of them.
 
-/** Appended at the end of a text, because a shortened conversation keeps that part, too. */
+/** The note in a result that was shortened. It is at the end of the text, because a shortened conversation keeps that part, too. */
 export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
   return `(… Shortened: these are the first ${shown} of ${of} characters. The whole result is kept: read_result reads it by its id ${JSON.stringify(id)} …)`
 }
@@ -161,7 +161,7 @@ export function withheldAnswerText(why: string): string {
   return `Your answer was withheld (${why}). Give another one.`
 }
 
-/** `tool`: the tool that gives the answer. Undefined if the model enforces the schema by its own means. */
+/** `tool`: the tool that gives the answer. Undefined if the model itself enforces the schema. */
 export function unfitAnswerText(problem: string, tool: string | undefined): string {
   return problem + (tool === undefined ? ' Give it again, as JSON alone.' : ` Give it by calling \`${tool}\`.`)
 }
@@ -196,7 +196,7 @@ export function leftOutText(count: number, summary: string | undefined): string 
   return summary === undefined ? `${what}]` : `${what} In short:]\n${summary}`
 }
 
-/** Parses the notice. */
+/** Parses the notice that `leftOutText` wrote. Undefined for any other text. */
 export function readLeftOut(text: string): { count: number; summary?: string } | undefined {
   if (!text.startsWith('[')) return undefined
   const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(text)

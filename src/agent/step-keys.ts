@@ -10,7 +10,7 @@ export const startStep = 'start'
 export const endStep = 'end'
 /** The facts about the outside world that a script gets when it starts. */
 export const scriptStep = 'script'
-/** The messages to the run that it has not read. */
+/** The messages to the run that the run has not read. */
 export const unreadStep = 'unread'
 
 /** Steps of one iteration. The number of the iteration, from 1, precedes the name. */
@@ -46,41 +46,44 @@ export function afterRaise(suffix: string, times: number): string {
   return times === 1 ? suffix : `${suffix}.paid${numbered(times)}`
 }
 
-/** The turn itself, or a turn that only asks for an answer. */
+/** The step of a turn or, with `isAnswer`, of a turn that only asks for an answer. */
 export function turnStep(iteration: number, isAnswer: boolean, suffix = ''): string {
   return `${iteration}.${isAnswer ? 'answer' : 'model'}${suffix}`
 }
 
-/** The compaction before a turn, or the one after the provider said that the conversation is too long. */
+/**
+ * The step of the compaction before a turn or, with `isFurther`, of the compaction after the provider reported that the conversation is too
+ * long.
+ */
 export function compactStep(iteration: number, { isAnswer, isFurther }: { isAnswer: boolean; isFurther: boolean }): string {
   return `${iteration}.${isAnswer ? 'compact-answer' : 'compact'}${isFurther ? '.further' : ''}`
 }
 
-/** The place where a turn waits until a budget is raised. `suffix`: the suffix of that turn. */
+/** The place where a turn waits until a budget is raised. `suffix`: the suffix of the turn's key. */
 export function budgetPlace(iteration: number, suffix: string, times: number): string {
   return `${iteration}.budget${suffix}${numbered(times)}`
 }
 
 /**
- * Records which attempt starts a batch of calls. Batches are counted from 1. `again`: calls that were allowed to run a second time.
- * `intent`: the position of a call that was noted before, and starts alone.
+ * The step that records which attempt starts a batch of calls. Batches are counted from 1. `'again'`: the batch of calls that were allowed
+ * to run a second time. `intent`: the position of a call that a preview has noted and that starts alone.
  */
 export function roundStep(iteration: number, batch: number | 'again', intent?: number): string {
   const of = intent === undefined ? '' : `.intent.${intent}`
   return `${iteration}.round${of}${batch === 'again' ? '.again' : numbered(batch)}`
 }
 
-/** A call of `approve`, for the `times`th time. */
+/** The step that calls `approve` for a tool call, for the `times`th time. */
 export function approveStep(iteration: number, index: number, times: number): string {
   return `${iteration}.approve.${index}${numbered(times)}`
 }
 
-/** A call, by its position in the turn. */
+/** The step of a call, by the call's position in the turn. */
 export function callStep(iteration: number, index: number): string {
   return `${iteration}.tool.${index}`
 }
 
-/** The plan's decision on a call, for the `times`th time, before the step that carries the call out. */
+/** The step of the plan's decision on a call, for the `times`th time. It precedes the step that carries out the call. */
 export function planStep(step: string, times: number): string {
   return `${step}.plan${numbered(times)}`
 }
@@ -95,7 +98,7 @@ export function placeWithin(place: string, inner: string): string {
   return `${place}/${inner}`
 }
 
-/** The end of a call that waited, caused by the end of the run. */
+/** The step that ends a waiting call because the run ends. */
 export function cancelledStep(iteration: number, index: number): string {
   return `${callStep(iteration, index)}.cancelled`
 }
@@ -123,7 +126,7 @@ export function callNameOf(runId: string, step: string): string {
   return `${runId}/${step.split('.', 3).join('.')}`
 }
 
-/** The step of the call that a record belongs to, or of the run inside that call. */
+/** The step of the call that a record belongs to. The record may also belong to a run nested in the call. */
 export function stepOfRecord(runId: string, record: string): string {
   return record.slice(runId.length + 1).split('/', 1)[0] ?? ''
 }

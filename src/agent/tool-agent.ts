@@ -130,7 +130,9 @@ export class ToolAgent<Context = unknown> {
     }
   }
 
-  /** A turn returns the calls that the model makes natively. Only the loop looks for tags beside native calls. */
+  /**
+   * Opens the reader of text calls. Undefined if the model makes native calls, because only the loop looks for tags beside native calls.
+   */
   async #openTextCalls(): Promise<TextCalls | undefined> {
     const form = chooseCallForm(this.options, this.#model)
     if (form.native) return undefined

@@ -8,7 +8,7 @@ export interface HistoryRun<Context = unknown> {
   runId: string
   context: Context
   metadata?: JsonObject
-  /** The run whose tool call started this one. */
+  /** The run whose tool call started this run. */
   parentRunId?: string
 }
 

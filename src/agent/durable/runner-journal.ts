@@ -34,7 +34,10 @@ import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, 
 /** The agent whose recorded run is followed. */
 type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
 
-/** Connects a runner to its journal, if it has one: passes runs to it, and executes them when the journal asks. */
+/**
+ * Connects a runner to its journal. Passes runs to the journal, and executes runs when the journal asks for it. Also exists for a runner
+ * without a journal.
+ */
 export class RunnerJournal {
   readonly runs: Runs
   readonly #engine: Engine | undefined
@@ -70,7 +73,7 @@ export class RunnerJournal {
     return this.#sessions
   }
 
-  /** A nested run is recorded as part of its call. */
+  /** Whether the journal records the run. A nested run is recorded as part of its call instead. */
   keeps({ depth }: RunContext): boolean {
     return this.#engine !== undefined && depth === 0
   }
@@ -111,7 +114,7 @@ export class RunnerJournal {
     try {
       await prepareModel(run)
       return await this.#asLive(live, async () => {
-        // The pending items are known once the run has paused.
+        // The pending items are known only when the run has paused.
         if (status === 'running') await this.#resultOf(engine, live)
         await storeDecisions(engine, await knownRun(engine, runId), decisions, run.agent.registry)
         live.isExecuted = false
@@ -125,8 +128,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Does `work`, which continues the run, while the watcher receives the run's events from the beginning. `tools`: the tools passed again
-   * with this call.
+   * Does `work`, which continues the run, while the watcher receives the run's events from the beginning. `tools`: the tools passed to
+   * `resumeStream`.
    */
   async replayed(
     runId: string,
@@ -142,7 +145,7 @@ export class RunnerJournal {
     try {
       await followed.follow(over, left)
     } catch (error) {
-      // Only the events are missing: the run continues, and its caller still gets the result.
+      // Only events are missing. The run continues, and its caller still gets the result.
       this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
     }
     const result = await over
@@ -176,7 +179,7 @@ export class RunnerJournal {
     }
   }
 
-  /** `own`: the tools passed to this run alone, if they are known here. */
+  /** Opens the replay of a run's events. `own`: the tools that were passed only to this run, if this process knows them. */
   #followed(
     { runId, createdAt, metadata, input }: KeptRun,
     tap: EventTap,
@@ -193,7 +196,10 @@ export class RunnerJournal {
     return { events, followed: new RecordFollower(runId, openEngine(this.#engine), events, tap) }
   }
 
-  /** The caller's options, completed. Without a decision, the caller may only want to wait for another process, and needs nothing else. */
+  /**
+   * Completes the caller's options. If that fails and the caller passes no decision, returns the options unchanged, because the caller may
+   * only wait for another process.
+   */
   async #restored(recorded: RecordedStart, asked: GivenHere, decides: boolean): Promise<GivenHere> {
     try {
       return await this.#opener.restored(recorded, asked)
@@ -208,7 +214,7 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options, () => this.#isClosing)
   }
 
-  /** Stops resuming runs, and releases the current ones when `drained` has resolved. Resolves with false if the journal has no `close`. */
+  /** Stops resuming runs, and releases the current runs when `drained` has resolved. Resolves with false if the journal has no `close`. */
   async close(drained: Promise<unknown>, problem: ToolloopError): Promise<boolean> {
     this.#isClosing = true
     const close = this.#engine?.close ?? this.#journal?.close
@@ -236,7 +242,7 @@ export class RunnerJournal {
     await this.#engine?.result(runId)
   }
 
-  /** While `work` is running, executions of the run belong to `live`. */
+  /** Does `work`. Meanwhile, executions of the run in this process use the options and the watcher of `live`. */
   async #asLive(live: LiveRun, work: () => Promise<Json>): Promise<RunResult<never>> {
     const { run } = live
     const { runId } = run
@@ -265,7 +271,7 @@ export class RunnerJournal {
     throw stoppedWaiting(run)
   }
 
-  /** Called by the journal for each execution of a run: in this process or, after a crash, in another. */
+  /** Called by the journal for each execution of a run, in the process that started the run or, after a crash, in another process. */
   async #execute(durable: Durable, json: Json): Promise<Json> {
     const { runId, signal, givenUp } = durable
     const input = inputFromJson(json)
@@ -289,7 +295,9 @@ export class RunnerJournal {
     }
   }
 
-  /** Undefined also if the caller has started another run with the same id. */
+  /**
+   * The run that a caller in this process waits for. Undefined if nobody waits, or if the caller has started another run with the same id.
+   */
   #liveRunOf({ runId, input }: RecordedStart): LiveRun | undefined {
     const live = this.#liveRuns.get(runId)
     const isSame = live?.inputDigest === undefined || input.inputDigest === undefined || live.inputDigest === input.inputDigest
@@ -297,8 +305,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Opens the run with everything that it was started with. Rejects if some of that is missing. A cancelled run only has to end: it is
-   * opened without (`given` is undefined), and if that fails, the result is undefined.
+   * Opens the run with all options that it was started with. Rejects if an option is missing. A cancelled run only has to end, so it is
+   * opened even if an option is missing; `given` is then undefined. If opening a cancelled run fails, resolves with undefined.
    */
   async #open(
     recorded: RecordedStart,
@@ -335,7 +343,7 @@ export class RunnerJournal {
   }
 }
 
-/** Why a caller gets no result although the run continues in another process. */
+/** The error for a caller that stops waiting for a run in another process. */
 function stoppedWaiting({ runId, interruption, abortError }: RunContext): ToolloopError {
   const where = `run \`${runId}\`, which another process executes, continues`
   if (interruption === 'deadline') return new ToolloopError('deadline', `The deadline passed; ${where}`)

@@ -23,7 +23,7 @@ import type { PendingItem, RunResult } from '../types/options.ts'
 
 /** A recorded run, with its result and pending calls. */
 export interface JournalRun extends RunSummary {
-  /** What waits for a decision. */
+  /** The items that wait for a decision. */
   pending: PendingItem[]
   /** The result, if the run has ended or waits. Plain JSON, without the values that tools returned. */
   result?: StoredResult
@@ -38,7 +38,7 @@ export interface RecoverOptions {
   concurrency?: number
 }
 
-/** A run that was continued: how it ended, or why it was unable to continue. */
+/** A run that was continued. `stopReason`: how it ended or paused. `error`: why it was unable to continue. */
 export interface RecoveredRun {
   runId: string
   stopReason?: StopReason
@@ -60,11 +60,12 @@ const queryNames: OptionNames<RunQuery> = {
 const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
 
 /**
- * The runs in a runner's journal. Each method rejects with `invalid_option` if there is no journal, or if the journal lacks the ability.
+ * The runs in a runner's journal. Each method rejects with `invalid_option` if there is no journal, or if the journal does not support the
+ * method.
  */
 export class Runs {
   readonly #engine: Engine | undefined
-  /** Completes a recorded result. */
+  /** Adds the messages of the session to a recorded result. */
   readonly #complete: (recorded: Json) => Promise<Json>
 
   readonly #watch: (runId: string, watch: Watch) => Promise<RunResult>
@@ -113,7 +114,7 @@ export class Runs {
 
   /**
    * Ends a run with `aborted`, in any process, even if it waits. Resolves when the cancellation is recorded. The run ends soon after;
-   * `runner.resume(runId)` waits for it. Does nothing to a run that has ended. Rejects with `unknown_run`.
+   * `runner.resume(runId)` waits until it has ended. Does nothing to a run that has ended. Rejects with `unknown_run`.
    */
   async cancel(runId: string, reason?: string): Promise<void> {
     await openEngine(this.#engine).cancel(runId, reason)
@@ -140,7 +141,7 @@ export function openEngine(engine: Engine | undefined): Engine {
   return engine
 }
 
-/** Resumes every run that can continue and that no process executes. Resolves when each has ended or waits for a decision. */
+/** Resumes every run that can continue and that no process executes. Resolves when each of them has ended or waits for a decision. */
 export async function recoverRuns(engine: Engine, { concurrency = 8 }: RecoverOptions, isClosing: () => boolean): Promise<RecoveredRun[]> {
   if (!isCount(concurrency, 1)) throw new InvalidOptionError('concurrency', 'an integer ≥ 1', concurrency)
   const recovered: RecoveredRun[] = []
@@ -168,7 +169,7 @@ async function recoverRun(engine: Engine, runId: string): Promise<RecoveredRun> 
   }
 }
 
-/** Rejects with `unknown_run`. */
+/** The recorded run. Rejects with `unknown_run` if there is no such run. */
 export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> {
   const kept = await keptRun(engine, runId)
   if (kept === undefined) throw unknownRun(runId)

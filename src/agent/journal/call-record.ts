@@ -26,7 +26,7 @@ export class CallRecord {
   }
 
   static async open(keeper: RecordKeeper, name: string): Promise<CallRecord> {
-    // A copy, because the list in memory grows with the record.
+    // The entries are copied, because the list in memory grows with the record.
     return new CallRecord(keeper, name, [...(await keeper.entries(name))])
   }
 
@@ -35,7 +35,7 @@ export class CallRecord {
     if (!this.#hasLeft) await this.#keeper.append(this.#name, { position: this.#position++, fingerprint, value })
   }
 
-  /** Stops adding entries: another execution of the call has taken over the record. */
+  /** Stops adding entries. Called when another execution of the call has taken over the record. */
   leave(): void {
     this.#hasLeft = true
   }

@@ -2,7 +2,7 @@ import type { Json } from '../../core/messages.ts'
 import type { SavedValue } from '../types/running-call.ts'
 import type { Durable } from './journal.ts'
 
-/** The same text has the same id, so that it is kept once if a repeated call returns it again. */
+/** The id of a stored text. The same text has the same id, so that a text that a repeated call returns is stored only once. */
 export function keptId(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text).digest('hex').slice(0, 20)
@@ -10,14 +10,14 @@ export function keptId(text: string): string {
 
 /**
  * The large results of a run, by hashes of their texts, and texts that its tools keep by name. With a journal, they are stored beside the
- * run's steps. Without one, they are kept in memory, and in the state when the run pauses. Large results of a nested run are stored with
- * the outer run, because it is part of that run's call.
+ * run's steps. Without a journal, they are kept in memory, and in the state of a paused run. Large results of a nested run are stored with
+ * the outer run, because the nested run is part of a call of the outer run.
  */
 export class KeptResults {
   readonly #outer: KeptResults | undefined
   #journal: Durable | undefined
   #texts = new Map<string, string>()
-  /** A model that reads one part of a text usually reads another part next. */
+  /** The text that was read last. A model that reads one part of a text usually reads another part next. */
   #lastRead: { id: string; text: string } | undefined
 
   constructor(outer: KeptResults | undefined) {
@@ -38,7 +38,10 @@ export class KeptResults {
     return (await this.put(id, text, maxBytes)) ? id : undefined
   }
 
-  /** Stores a text under a name, replacing the earlier one. Resolves with false if there is no room for it. */
+  /**
+   * Stores a text under a name, replacing an earlier text of that name. Resolves with false if the run's texts would exceed `maxBytes`, or
+   * if its journal can't keep texts.
+   */
   async put(name: string, text: string, maxBytes: number = Number.MAX_SAFE_INTEGER): Promise<boolean> {
     if (this.#outer !== undefined) return this.#outer.put(name, text, maxBytes)
     if (this.#journal !== undefined) return (await this.#journal.keep?.(name, text, maxBytes)) === true
@@ -54,9 +57,9 @@ export class KeptResults {
     return this.#journal === undefined ? this.#texts.get(name) : this.#journal.kept?.(name)
   }
 
-  /** Undefined for a text that this run doesn't keep. */
+  /** The text with this id. Undefined if this run doesn't keep it. */
   async read(id: string): Promise<string | undefined> {
-    // The store has other texts, too, and a model may ask for any name.
+    // Any other name is refused: the store has other texts, too, and a model may ask for any name.
     if (!/^[0-9a-f]{20}$/.test(id)) return undefined
     if (this.#outer !== undefined) return this.#outer.read(id)
     if (this.#lastRead?.id === id) return this.#lastRead.text
@@ -78,7 +81,7 @@ export class KeptResults {
 /** Maximum number of bytes of JSON that one call can save. */
 const mostBytes = 1_048_576
 
-/** The value that this call has saved. Undefined if the journal stores only steps. Kept until the run has ended. */
+/** Reads and writes the value that a call saves. The value is kept until the run has ended. Undefined if the journal stores only steps. */
 export function savedValueOf(durable: Pick<Durable, 'keep' | 'kept'>, key: string): SavedValue | undefined {
   if (durable.keep === undefined) return undefined
   const name = `saved/${key}`
@@ -92,7 +95,7 @@ export function savedValueOf(durable: Pick<Durable, 'keep' | 'kept'>, key: strin
       const text = JSON.stringify(value)
       const bytes = Buffer.byteLength(text)
       if (bytes > mostBytes) throw new TypeError(`Expected a saved value of at most ${mostBytes} bytes, got ${bytes}`)
-      // Writes are queued, because an earlier one may take longer.
+      // Writes are queued, because an earlier write may take longer than a later one.
       const written = last.then(() => durable.keep?.(name, text, Number.MAX_SAFE_INTEGER))
       last = written.catch(() => {})
       await written

@@ -13,7 +13,7 @@ interface Owner {
   readonly signal: AbortSignal
 }
 
-/** Where a nested run is recorded. */
+/** The place where a nested run is recorded. */
 export interface RecordPlace {
   record: RunRecord
   /** The journal connection of the run that made the call. */
@@ -51,7 +51,7 @@ export class OwnSteps implements Durable {
     this.#place = place
   }
 
-  /** Restores what was recorded before. */
+  /** Restores the steps, waits and records of earlier executions. */
   recall(recorded: DecidedState): void {
     this.#steps = new Map(Object.entries(recorded.steps))
     this.#waits.recall(recorded)
@@ -75,7 +75,7 @@ export class OwnSteps implements Durable {
     return this.#waits.look<T>(name, timeoutMs)
   }
 
-  /** Undefined if the outer run can't keep texts either. */
+  /** Keeps texts in the outer run. Undefined without an outer run, or if the outer run can't keep texts. */
   get keep(): Required<Durable>['keep'] | undefined {
     const { outer } = this.#place ?? {}
     if (outer?.keep === undefined) return undefined
@@ -106,7 +106,7 @@ export class OwnSteps implements Durable {
     return this.#waits.recorded()
   }
 
-  /** What the run needs to continue, without the steps that each execution repeats. */
+  /** The record that the run needs to continue. It leaves out steps that each execution repeats. */
   recorded(): Waiting & Pick<RunState, 'steps' | 'records'> {
     const steps = [...this.#steps].filter(([key]) => !isDoneAgain(key, 0))
     return copyAsJson({
@@ -129,7 +129,7 @@ function isSettled(value: unknown): value is FinishedCall {
   return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
 }
 
-/** The waits of a run without a journal: since when, and the decisions. */
+/** The waits of a run without a journal: the time at which each started, and the decisions. */
 class Waits {
   #decisions: RunState['decisions'] = {}
   #waitingSince: RunState['waitingSince'] = {}
@@ -141,7 +141,7 @@ class Waits {
     this.#asOf = asOf
   }
 
-  /** The decision. Null if the wait has timed out, undefined if there is no decision yet. */
+  /** The decision on a wait. Null if the wait has timed out, undefined if there is no decision yet. */
   look<T extends Json>(name: string, timeoutMs: number | undefined): T | null | undefined {
     const waited = this.#waitingSince[name]
     const since = waited ?? processClock.now()

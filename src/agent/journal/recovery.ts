@@ -3,16 +3,16 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { Lanes } from '../../tools/concurrency.ts'
 import { isTakenOver, type RunTries, type Store, type Taken } from './store.ts'
 
-/** How to release a run whose execution broke off. */
+/** The release of a run whose execution broke off. */
 export interface Release {
   args: Parameters<Store['release']>
-  /** Functions that each record something that could not be recorded before. */
+  /** Functions that record the values that could not be recorded before. */
   unrecorded: (() => Promise<void>)[]
 }
 
 /**
- * Runs whose execution broke off, but which the store could not release yet. Until they are released, no other process continues them,
- * because that process would repeat calls that have ended.
+ * Runs whose execution broke off, but which the store could not release yet. Until they are released, no other process continues them.
+ * Another process would repeat calls whose ends are not recorded.
  */
 export class Releases {
   readonly #store: Pick<Store, 'release'>
@@ -67,16 +67,17 @@ export class Releases {
 }
 
 /**
- * How long a run on trial is executed alone, in milliseconds. Very short after the first deaths: most runs are innocent and must not wait
- * for one another. The time grows with the number of processes that died, so that the run doesn't take others with it.
+ * How long a run on trial is executed alone, in milliseconds. The time is very short after the first deaths, because most runs did not
+ * cause them and must not wait for one another. It grows with the number of processes that have died, so that a run that kills its process
+ * interrupts no other runs.
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
-/** Runs that were taken over from a process that died. One of these runs may have caused its death. */
+/** Runs that were taken over from a process that died. One of these runs may have caused the death of the process. */
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
-  /** Runs with earlier tries start one after another, so that the run that kills its process takes no others with it. */
+  /** Runs with earlier tries start one after another, so that a run that kills its process interrupts no other runs. */
   readonly #lane = new Lanes(1)
   readonly #open = new Set<Trial>()
 
@@ -86,8 +87,8 @@ export class Trials {
   }
 
   /**
-   * Resolves when it is the run's turn. Also resolves if `signal` is aborted, because a run that only ends need not wait. Undefined for a
-   * run that needs no trial.
+   * Begins a trial. Resolves when it is the run's turn, or if `signal` is aborted, because a run that only has to end need not wait.
+   * Resolves with undefined for a run that needs no trial.
    */
   async open(runId: string, { epoch, tries, hasDied }: Taken, signal: AbortSignal): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
@@ -95,7 +96,7 @@ export class Trials {
     const trial = new Trial(this.#store, { runId, epoch, tries }, leave)
     this.#open.add(trial)
     try {
-      // Noted before anything else, because even reading the record may kill the process.
+      // The try is noted before anything else, because even reading the record may kill the process.
       await this.#store.noteTries(runId, epoch, tries + 1)
     } catch (error) {
       this.end(trial)
@@ -130,12 +131,12 @@ export class Trials {
     this.#open.delete(trial)
   }
 
-  /** The tries to note when the process releases its runs on trial while it is alive. */
+  /** The tries to note when a living process releases its runs on trial. */
   counts(): RunTries[] {
     return [...this.#open].map(({ untried }) => untried)
   }
 
-  /** Why the run is not tried once more. */
+  /** The reason not to try the run again. Undefined if it may be tried. */
   refusal({ tries }: Taken): string | undefined {
     if (tries < this.#maxTakeOvers) return undefined
     return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
@@ -147,7 +148,7 @@ export class Trials {
   }
 }
 
-/** One execution of a run on trial. Its try counts until a step was recorded or the run waits. */
+/** One execution of a run on trial. The try counts until a step is recorded or the run waits. */
 export class Trial {
   readonly #store: Pick<Store, 'noteTries'>
   /** Lets the next run have its turn. May be called more than once. */
@@ -166,7 +167,7 @@ export class Trial {
     return this.#untried
   }
 
-  /** Ends the suspicion against the run. */
+  /** Ends the trial, because the process has survived the run so far. */
   async pass(): Promise<void> {
     if (this.#hasPassed) return
     this.#hasPassed = true
@@ -200,7 +201,7 @@ export function checkedTakeOver({
   return takeOverEveryMs < Number.POSITIVE_INFINITY ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
 }
 
-/** What `TakeOver` needs from a journal. */
+/** The methods of a journal that `TakeOver` uses. */
 interface TakenOver {
   /** Ids of runs that can continue and that no process executes. */
   pending(): Promise<string[]>
@@ -245,7 +246,7 @@ export class TakeOver {
         if (notBefore <= performance.now()) void this.#takeUp(runId)
       }
     } catch {
-      // The store failed. Its users get the error; the next look comes soon.
+      // A failure of the store is ignored here: callers of the journal get the error, and the next look follows soon.
     }
     this.#timer = undefined
     this.begin()

@@ -14,8 +14,8 @@ const spentMark = 'spent'
 type Pause = Pick<RunState, 'pending' | 'waitingSince'>
 
 /**
- * A nested run in the record of its call: its input, steps, pauses and decisions, in order. If the call runs again, it continues the nested
- * run from there.
+ * The record of a nested run, which is part of the record of its call: the run's input, steps, pauses and decisions, in order. If the call
+ * runs again, the nested run continues from its record.
  */
 export class RunRecord {
   readonly runId: string
@@ -34,7 +34,7 @@ export class RunRecord {
     return new RunRecord(runId, await CallRecord.open(keeper, name))
   }
 
-  /** The run as earlier executions left it. Undefined if there was none. */
+  /** The state of the run after earlier executions. Undefined if there was no earlier execution. */
   read(): RunState | undefined {
     const steps = new Map<string, Json>()
     const decisions: RunState['decisions'] = {}
@@ -54,7 +54,7 @@ export class RunRecord {
     return { version: 1, runId: this.runId, input, steps: Object.fromEntries(steps), decisions, ...copyAsJson(pause) }
   }
 
-  /** Whether the run is over for good, so that a call that runs again starts another. */
+  /** Whether the run can't be continued. If so, a call that runs again starts another nested run. */
   get isSpent(): boolean {
     return this.#record.entries.at(-1)?.fingerprint === spentMark
   }
@@ -73,7 +73,7 @@ export class RunRecord {
   }
 
   async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RunState, 'waitingSince'>): Promise<void> {
-    // The question of a nested run is stored in the record of its own call.
+    // `about` is left out, because the question of a nested run is stored in the record of its own call.
     const items = pending.map(({ about: _, ...item }) => item)
     await this.#record.add(pauseMark, copyAsJson({ pending: items, waitingSince }) as never)
   }
@@ -89,7 +89,7 @@ export class RunRecord {
     this.#record.leave()
   }
 
-  /** The end of a call is always recorded. */
+  /** Whether a step has to be recorded. The end of a call always has to be recorded, unless the call was interrupted. */
   #isProgress(value: unknown, isOver: boolean): boolean {
     if (isJsonObject(value) && 'record' in value) return value.interrupted === undefined
     this.#isBreakingOff ||= isOver || isFailure(value)
@@ -97,7 +97,7 @@ export class RunRecord {
   }
 }
 
-/** Whether a turn failed in a way that may not happen another time. */
+/** Whether a step's value is a failed turn that may succeed when it is repeated. */
 function isFailure(value: unknown): boolean {
   if (!isJsonObject(value)) return false
   return value.kind === 'failed' || (value.kind === 'refused' && isJsonObject(value.error) && value.error.code === 'hook_failed')

@@ -30,7 +30,7 @@ export interface ShownRuns {
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Records that the run waits or is over. If it is over, deletes its secrets from this store; for those in the journal, see `clear`.
+   * Records that the run waits or is over. If it is over, deletes its secrets from this store; for the secrets in the journal, see `clear`.
    * Resolves with `changed` if the run is no longer in the `expected` state. Resolves with `no_room` if the run would wait, but there is no
    * room for another waiting run. In both cases nothing was written.
    */
@@ -52,13 +52,16 @@ export interface ShownRuns {
   result(runId: string): Promise<string>
   /** Returns the state of a waiting run without a journal, as JSON. `''` for any other run. */
   state(runId: string): Promise<string>
-  /** The events after that number, as many as one answer can hold. Empty only if there are no more. */
+  /** Returns the events after the number `after`, as many as fit into one response. Empty only if there are no more events. */
   events(runId: string, after: number): Promise<ShownEvent[]>
   /**
    * Whether a part of a recording is always stored before the steps that are recorded after it. If so, no step has to wait for the part.
    */
   readonly writesInOrder: boolean
-  /** Stores parts of the run's recording, each replacing the one of its name. Resolves with false if another execution has begun since. */
+  /**
+   * Stores parts of the run's recording. Each part replaces the part with the same name. Resolves with false if another execution has begun
+   * since.
+   */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
   /** Returns the parts of the run's recording whose names sort after `after`, in order, as many as fit into one response. */
   recording(runId: string, after: string): Promise<RecordingPart[]>
@@ -86,8 +89,8 @@ export interface ShownRuns {
   /** Resolves with true in only one process per period, which may then delete old data. Absent: every process may delete old data. */
   mayTidy?(periodMs: number): Promise<boolean>
   /**
-   * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only what is shown remains.
-   * One run may be deleted a little later than the call resolves.
+   * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only the data in this store
+   * remains. The steps of one run may be deleted shortly after the call has resolved.
    */
   clear(runId?: string): Promise<void>
   /**
@@ -111,7 +114,7 @@ export interface NewShownRun {
   agent: string
   /** The kind of this run, in the host's terms. Default `'run'`. */
   kind?: string | undefined
-  /** The chat or thread that it belongs to. */
+  /** The chat or thread that the run belongs to. */
   thread?: string | undefined
   /** A digest of the request that started the run. Set if the client may send the request again. */
   request?: string | undefined
@@ -119,9 +122,9 @@ export interface NewShownRun {
   tags?: readonly string[] | undefined
   /** Milliseconds since 1970. */
   createdAt: number
-  /** Its title in lists. */
+  /** The title of the run in lists. */
   title: string
-  /** Text that a search looks in besides the title, in lower case. Default: none. */
+  /** Text that a search looks in besides the title. In lower case. Default: none. */
   words?: string | undefined
   /** The data that the host needs to continue the run, as JSON. `''` if the run is done. */
   head: string
@@ -133,21 +136,21 @@ export interface Attempt {
   epoch?: number | undefined
 }
 
-/** Undefined for a run that is done. */
+/** The result of `begin`. Undefined for a run that has ended. */
 export type BegunRun = { lastEventId: number } | undefined
 
 export interface ShownEvent {
   id: number
   type: string
-  /** JSON. */
+  /** The event as JSON. */
   data: string
 }
 
 /** A part of a run's recording. Only the run's owner knows its content. */
 export interface RecordingPart {
-  /** ASCII. */
+  /** The name of the part, in ASCII characters. */
   name: string
-  /** `''`: the part is removed. */
+  /** The content of the part. `''` removes the part. */
   value: string
 }
 
@@ -173,9 +176,9 @@ export interface ShownOutcome {
   stopReason: string
   finishedAt: number
   title: string
-  /** Text that a search looks in besides the title, in lower case. Default: none. */
+  /** Text that a search looks in besides the title. In lower case. Default: none. */
   words?: string
-  /** How long it has waited for decisions so far, in milliseconds. Default 0. */
+  /** How long the run has waited for decisions so far, in milliseconds. Default 0. */
   waitedMs?: number | undefined
   costUsd?: number | undefined
   /** Input and output tokens together. */
@@ -183,9 +186,9 @@ export interface ShownOutcome {
   /** The number of model requests. */
   turns?: number | undefined
   calls?: number | undefined
-  /** The code of its error. */
+  /** The code of the run's error. */
   errorCode?: string | undefined
-  /** The tools that it called, each once. */
+  /** The names of the tools that the run called, without duplicates. */
   tools?: readonly string[] | undefined
   /** The model that was last asked, as `provider/model`. */
   model?: string | undefined
@@ -193,7 +196,7 @@ export interface ShownOutcome {
   summary: string
   /** The whole result as JSON. If undefined, the current result stays. */
   result?: string
-  /** See `state`. Kept until the run is done. */
+  /** The state that `state` of the store returns. Kept until the run is done. */
   state?: string | undefined
 }
 
@@ -211,7 +214,7 @@ export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   tags: string[]
   attempt: string
   finishedAt?: number
-  /** How long the run has waited for decisions, in milliseconds, without a wait that continues. */
+  /** How long the run has waited for decisions, in milliseconds, not including the current wait. */
   waitedMs: number
   /** How long the run has been waiting or done, in milliseconds, by the clock of the store. */
   settledForMs?: number
@@ -224,15 +227,14 @@ export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   decisions: string[]
 }
 
-/** A run in a list. `cursor` is where the next page begins. */
+/** A run in a list. `cursor`: the position after this run, at which the next page begins. */
 export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions' | 'settledForMs'> & {
   cursor: string
 }
 
 /**
- * What a list can be sorted by. `worked`: the time from the run's start to its end or pause, without waits for decisions. `waited`: the
- * time it has waited for decisions, including a wait that continues. `model`: the model that was last asked. Runs without a value come
- * last.
+ * The orders of a list. `worked`: the time from the run's start to its end or pause, without waits for decisions. `waited`: the time it has
+ * waited for decisions, including the current wait. `model`: the model that was last asked. Runs without a value come last.
  */
 export const runOrders = [
   'started',
@@ -267,14 +269,14 @@ export interface ShownQuery {
   notRunIds?: readonly string[] | undefined
   /** Only runs whose searchable text contains each of these texts, in lower case. */
   words?: readonly string[] | undefined
-  /** Milliseconds since 1970, inclusive. */
+  /** Only runs created at this time or later, in milliseconds since 1970. */
   createdAfter?: number | undefined
   /** Milliseconds since 1970. */
   createdBefore?: number | undefined
   /** Only runs that ended at this time or later (`endedAfter`), or before this time (`endedBefore`). Milliseconds since 1970. */
   endedAfter?: number | undefined
   endedBefore?: number | undefined
-  /** Only runs whose known cost is at least this. */
+  /** Only runs whose known cost is at least this amount. */
   minCostUsd?: number | undefined
   /** Only runs that have worked at least this long, in milliseconds. */
   minWorkedMs?: number | undefined
@@ -294,7 +296,7 @@ export interface ShownPage {
   hasMore: boolean
 }
 
-/** Runs added up. Unknown values count as 0. */
+/** Sums over several runs. Unknown values count as 0. */
 export interface ShownSums {
   runs: number
   running: number
@@ -310,7 +312,7 @@ export interface ShownSession extends ShownSums {
   thread: string
   caller: string
   createdAt: number
-  /** The title of its first run. */
+  /** The title of the session's first run. */
   title: string
   /** The newest run of the session, and when it started. */
   latestRunId: string
@@ -321,6 +323,6 @@ export interface ShownBounds {
   runs: number
   ageMs: number
   characters: number
-  /** How many characters all recordings may have together. */
+  /** The maximum number of characters of all recordings together. */
   recordingCharacters: number
 }

@@ -37,17 +37,17 @@ export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
   if (!Number.isSafeInteger(maxTakeOvers) || maxTakeOvers < 1) throw new InvalidOptionError('maxTakeOvers', 'an integer ≥ 1', maxTakeOvers)
 }
 
-/** A run that is executed here. */
+/** A run that this process executes. */
 interface Running {
   readonly body: DurableBody
   readonly controller: AbortController
   output: Promise<Json>
   durable?: StoredSteps
-  /** Rejects when its connection releases the run, even if the execution still waits. */
+  /** Rejects when the connection releases the run, even if the execution still waits. */
   readonly left: PromiseWithResolvers<never>
 }
 
-/** The result of an execution. */
+/** The arguments of one execution. */
 interface Execution {
   running: Running
   runId: string
@@ -57,7 +57,7 @@ interface Execution {
   givenUp?: string
 }
 
-/** An execution that has ended or waits, with its journal port. */
+/** The outcome of an execution that has ended or waits, with its journal port. */
 interface Executed extends Outcome {
   output: Json
   durable: StoredSteps
@@ -70,7 +70,7 @@ class StoreJournal implements Journal {
   readonly #takingOver: TakeOver[] = []
   readonly #executions = new Map<string, Running>()
   readonly #starting = new Map<string, Promise<Running | undefined>>()
-  /** Connections that no longer execute runs, and why. */
+  /** Connections that no longer execute runs, with the reason. */
   readonly #left = new Map<DurableBody, ToolloopError>()
   readonly #releases: Releases
   #looking: NodeJS.Timeout | undefined
@@ -128,17 +128,17 @@ class StoreJournal implements Journal {
     this.#closed = true
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
-    // The last chance to record the results of ended calls.
+    // This is the last chance to record the results of ended calls.
     if (this.#releases.size > 0 && !hasEngine(this.#store)) await this.#releases.retry()
     try {
       await this.#store.close(this.#trials.counts())
     } finally {
-      // Done last, because the run ends that this causes must not be recorded.
+      // Runs are aborted last, because the ends that this causes must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
   }
 
-  /** Releases all runs of a connection: stops recording first, then ends them. */
+  /** Releases all runs of a connection. Stops recording first, then ends the executions. */
   async #leave(body: DurableBody, problem: ToolloopError): Promise<void> {
     this.#left.set(body, problem)
     await Promise.allSettled(this.#starting.values())
@@ -163,7 +163,10 @@ class StoreJournal implements Journal {
     for (const { controller } of this.#executions.values()) controller.abort(problem)
   }
 
-  /** The run's execution, if it is executed here. Only one caller at a time can take a run; for others it is already taken. */
+  /**
+   * Takes the run if no process executes it, and returns its execution. Undefined if another process executes the run, or if it can't
+   * continue. Concurrent callers share one attempt to take the run.
+   */
   #start(body: DurableBody, runId: string, input?: Json, about?: Pick<NewRun, 'metadata' | 'session'>): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
@@ -184,7 +187,7 @@ class StoreJournal implements Journal {
     left.promise.catch(() => {})
     const running: Running = { body, controller: new AbortController(), output: Promise.resolve(null), left }
     running.output = this.#execute(running, runId, taken, taken.input ?? created?.input ?? 'null')
-    // Handled by the callers that ask for the result, if there are any.
+    // Callers that ask for the result handle its rejection. There may be no such caller.
     running.output.catch(() => {})
     this.#executions.set(runId, running)
     this.#keepLooking()
@@ -262,7 +265,7 @@ class StoreJournal implements Journal {
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
 
-  /** Keeps looking while there is anything to look for. */
+  /** Looks periodically while there are executions to cancel or releases to retry. */
   #keepLooking(): void {
     if (!this.#closed && this.#executions.size + this.#releases.size > 0) {
       this.#looking ??= setInterval(() => void this.#look(), lookEveryMs).unref()
@@ -294,7 +297,7 @@ class StoreJournal implements Journal {
     try {
       for (const { runId, reason } of await this.#store.cancelled()) this.#executions.get(runId)?.controller.abort(reason)
     } catch {
-      // The store failed. The run's next step gets the error; the next look comes soon.
+      // A failure of the store is ignored here: the run's next step gets the error, and the next look follows soon.
     }
   }
 

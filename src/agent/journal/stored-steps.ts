@@ -5,7 +5,7 @@ import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { Trial } from './recovery.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
 
-/** What an execution starts from. */
+/** The data that an execution starts from. */
 interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
   trial: Trial | undefined
   givenUp?: string
@@ -26,9 +26,9 @@ export class StoredSteps implements Durable {
   readonly #keys: string[]
   readonly #timeouts = new Map<string, number>()
   readonly #trial: Trial | undefined
-  /** Set once nothing more is recorded, with the reason. */
+  /** The reason why nothing more is recorded. Set when the run is released. */
   #left: ToolloopError | undefined
-  /** Functions that record what the store could not record before, for example because the disk was full. */
+  /** Functions that record the values that the store could not record before, for example because the disk was full. */
   readonly unrecorded: (() => Promise<void>)[] = []
   /** The steps that are running. */
   readonly #underWay = new Map<string, (problem: ToolloopError) => void>()
@@ -51,14 +51,14 @@ export class StoredSteps implements Durable {
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const known = this.#steps.get(key)
     if (known !== undefined) {
-      // Each value is read only once, so a long run is not in memory twice.
+      // Each value is needed only once. Deleting it keeps a long run from being in memory twice.
       this.#steps.delete(key)
       return parseStored(known, this.runId, key) as T
     }
     const value = await this.#orLeft(key, this.#carryOut(key, fn))
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
-    // Parsed so that the value is the same as in a later execution.
+    // The value is parsed, so that it is the same as in a later execution.
     return JSON.parse(value)
   }
 
@@ -72,7 +72,7 @@ export class StoredSteps implements Durable {
     if (this.#left !== undefined) throw this.#left
     const work = async (): Promise<string> => {
       const done = await fn({ signal: this.signal })
-      // From now on, nothing records the step.
+      // If the step has been rejected meanwhile, its value must not be recorded, so the promise never settles.
       const isOver = this.#left !== undefined || this.#brokenOff.has(key)
       return isOver ? new Promise<never>(() => {}) : storedText(done ?? null)
     }
@@ -108,7 +108,7 @@ export class StoredSteps implements Durable {
     try {
       return await Promise.all(steps)
     } catch (error) {
-      // Breaking off now would end the calls that run beside this one. Their results can be recorded later, too.
+      // Rejecting now would end the other calls that are running. Their results can still be recorded later.
       if (this.unrecorded.length > 0) await Promise.allSettled(steps)
       throw error
     }

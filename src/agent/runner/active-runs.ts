@@ -7,12 +7,12 @@ import type { EventTap } from '../types/event-tap.ts'
 /** A run that is running in this process. */
 export interface ActiveRun {
   runId: string
-  /** When it started here, in milliseconds since 1970. */
+  /** When the run started in this process, in milliseconds since 1970. */
   startedAt: number
   metadata?: JsonObject
-  /** The id of its session. */
+  /** The id of the run's session. */
   session?: string
-  /** The run whose tool call started this one. */
+  /** The run whose tool call started this run. */
   parentRunId?: string
 }
 
@@ -33,7 +33,7 @@ interface Entry {
 /** The runs that are running in a runner, until it is closed. */
 export class ActiveRuns {
   readonly #entries = new Set<Entry>()
-  /** Called whenever a run has ended. */
+  /** Functions to call whenever a run has ended. */
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
   /** Watchers by run id, including watchers of runs that start later. */
@@ -85,8 +85,8 @@ export class ActiveRuns {
   }
 
   /**
-   * See `AgentRunner.close`. `letGo` releases recorded runs when `drained` has resolved. It resolves with false if it can't; the runs then
-   * continue.
+   * See `AgentRunner.close`. `letGo` releases recorded runs when `drained` has resolved. It resolves with false if it can't release runs;
+   * they then continue.
    */
   close(
     { drainMs = 20_000, ...others }: CloseOptions,
@@ -109,7 +109,7 @@ export class ActiveRuns {
     return this.#closing
   }
 
-  /** Resolves when no such run is running, or after this many milliseconds. */
+  /** Resolves when no run that `isMeant` selects is running, or after `withinMs` milliseconds. */
   #settled(withinMs: number, isMeant: (entry: Entry) => boolean = () => true): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {
@@ -121,7 +121,7 @@ export class ActiveRuns {
         this.#waiting.delete(look)
         resolve()
       }
-      // A timer with a longer delay fires at once.
+      // A timer with a delay of 2^31 ms or more would fire at once.
       const timer = withinMs < 2 ** 31 ? setTimeout(done, withinMs) : undefined
       this.#waiting.add(look)
       look()

@@ -23,7 +23,7 @@ export interface DurableInput {
   instructions?: string
   /** The id of the run's session, which has the earlier messages. */
   session?: string
-  /** The message of the session that the run replaces, with all messages after it. */
+  /** The id of the message in the session that the run replaces, together with all messages after it. */
   replaces?: string
   /** The conversation, ending with the new input. */
   messages: readonly ChatMessage[]
@@ -80,7 +80,7 @@ const infinity = 'Infinity'
 const writeInfinity = (value: unknown): unknown => (value === Number.POSITIVE_INFINITY ? infinity : value)
 const readInfinity = (value: unknown): unknown => (value === infinity ? Number.POSITIVE_INFINITY : value)
 
-/** A copy with every number mapped, also in nested objects. Undefined fields are left out. */
+/** Returns a copy in which `map` has converted every limit, also in nested objects. Undefined fields are left out. */
 function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<string, unknown> {
   const entries = Object.entries(limits).filter(([, limit]) => limit !== undefined)
   return Object.fromEntries(entries.map(([name, limit]) => [name, isJsonObject(limit) ? mapNumbers(limit, map) : map(limit)]))
@@ -111,12 +111,14 @@ export function givenUpToJson(runId: string, { messages, given, instructions }: 
   })
 }
 
-/** The parts of a result that exist only in the process that ran it. */
+/** The parts of a result that exist only in the process that executed the run. */
 interface Process extends Failed {
   readonly values: ReadonlyMap<string, unknown>
 }
 
-/** The result as the loop returned it. If the run ended in this process, the result has the values and the error itself. */
+/**
+ * Restores a result from JSON. If the run ended in this process, the result has the values that the tools returned and the original error.
+ */
 export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
@@ -127,7 +129,10 @@ function plain(value: object): Json {
   return copyAsJson(value) as Json
 }
 
-/** A result as it is stored, without what its messages contain anyway. `wholeResult` restores that. */
+/**
+ * Returns the form of a result that is stored. It leaves out the data that the messages of the result contain; `wholeResult` restores that
+ * data.
+ */
 export function thinResult(result: Json): Json {
   if (!isJsonObject(result) || !Array.isArray(result.newMessages) || !Array.isArray(result.toolCalls)) return result
   const { messages, newMessages, toolCalls } = result
@@ -146,7 +151,7 @@ export function wholeResult(stored: Json): Json {
   return { ...stored, newMessages, toolCalls: toolCalls.map((call) => wholeCall(call, calls)) }
 }
 
-/** What the messages contain about a call. */
+/** The data about a call that the messages contain. */
 interface SaidCall {
   args?: string
   content?: Json
@@ -169,8 +174,8 @@ function thinCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
   if (!isJsonObject(call)) return call
   const { args, rawArguments, content, ...rest } = call
   const said = calls.get(call.id)
-  // Arguments that could not be read are absent. That case must differ from arguments that were left out here, so either both fields are
-  // left out or neither.
+  // `args` is absent if the arguments could not be parsed. To distinguish that case from arguments that are left out here, both fields are
+  // left out or both are kept.
   const isWritten = said?.args !== undefined && rawArguments === said.args && isDeepEqual(args, jsonOrText(said.args))
   const thin: JsonObject = { ...rest }
   if (!isWritten && args !== undefined) thin.args = args
@@ -224,7 +229,7 @@ function isStored(name: RestoredName, { compaction, toolCalling }: Given): boole
   return name === 'toolCalling' && typeof toolCalling === 'string'
 }
 
-/** Databases often return null for a missing value. */
+/** Whether an option is given. null counts as missing, because databases often return null for a missing value. */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }

@@ -14,7 +14,7 @@ export interface RecordedStart {
 /** The options of a run in this process, from a caller or from `restore`, and its watcher. */
 export interface GivenHere {
   options: RunOptions<never>
-  /** The same options, completed with those of the agent. If absent, completed from `options`. */
+  /** The same options, completed with the agent's options. If absent, the runner completes `options` itself. */
   completed?: RunOptions<never>
   watch?: Watch | undefined
 }
@@ -24,9 +24,11 @@ export interface RunOpener {
   readonly logger: Logger
   readonly active: ActiveRuns
   open(recorded: RecordedStart, given: GivenHere): RunContext
-  /** Adds the missing options that the run was started with. Returns the same object if none are missing. Rejects with `not_restored`. */
+  /**
+   * Adds the missing options that the run was started with. Returns the same object if no option is missing. Rejects with `not_restored`.
+   */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>
-  /** One execution of a run, wrapped by its agent. `alone`: the options to use for a run without a caller. */
+  /** Executes a run, wrapped by its agent. `alone`: the options to use for a run without a caller. */
   executed(run: RunContext, input: DurableInput, alone: RunOptions<never> | undefined, next: () => Promise<RunResult>): Promise<RunResult>
 }
 
@@ -36,6 +38,6 @@ export interface LiveRun {
   readonly given: GivenHere
   /** The digest of the input that the caller passed. Undefined for a caller that only continues a run. */
   readonly inputDigest?: string | undefined
-  /** Whether the run was executed here, even if it has ended. */
+  /** Whether this process has executed the run, even if it has ended. */
   isExecuted: boolean
 }

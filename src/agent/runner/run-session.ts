@@ -29,7 +29,7 @@ export class RunnerSessions {
 
   /** Throws `invalid_option`. */
   constructor(sessions: Sessions | undefined, journal: RunsOfJournal) {
-    // Not checked with `instanceof`, because the object may come from another installed copy of this package.
+    // `instanceof` is not used, because the object may come from another installed copy of this package.
     if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
       throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
     this.#sessions = sessions
@@ -37,8 +37,8 @@ export class RunnerSessions {
   }
 
   /**
-   * Waits until a new run can use its session. A run that the journal already knows needs none: the journal continues it. Rejects with
-   * `session_busy` or `session_waiting`, and with `invalid_option` for a run that is in the session already.
+   * Waits until a new run can use its session. A run that the journal already knows needs no session here, because the journal continues
+   * it. Rejects with `session_busy` or `session_waiting`, and with `invalid_option` for a run that is in the session already.
    */
   async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
     const sessions = this.#given()
@@ -53,7 +53,7 @@ export class RunnerSessions {
     else if (lease !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, lease)
   }
 
-  /** Does the same for a run that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
+  /** Like `enter`, for a run that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
   async enterAgain(
     run: RunContext,
     id: string,
@@ -67,7 +67,7 @@ export class RunnerSessions {
     if (lease instanceof SessionLease) run.lease = lease
     else if (lease?.kind === 'gone' || lease?.kind === 'released') throw notClaimed(id, lease)
     else if (lease?.kind === 'waiting' && lease.resumedAt !== undefined) throw brokenOff(runId, id, lease.resumedAt)
-    // The call is only repeated to find the run's result.
+    // In this case, the outer call is repeated only to find the result of the nested run.
     else if (lease?.kind === 'stored' && isInCall) return
     else if (lease !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
@@ -82,7 +82,7 @@ export class RunnerSessions {
     try {
       await lease?.leave()
     } catch (error) {
-      // If the run has ended, everything is stored already. Otherwise the run reports an error of its own.
+      // The failure is only logged. If the run has ended, everything is stored already. Otherwise the run reports an error of its own.
       run.logger.error({ runId: run.runId, session: lease?.id, error: messageOf(error) }, 'the session could not be released yet')
       if (lease !== undefined) void leaveLater(lease)
     }
@@ -108,7 +108,7 @@ export class RunnerSessions {
       // The journal has released the run meanwhile, so only this code can release the session.
       if (this.#left.has(run)) return this.leave(run)
       if (lease !== undefined && !(lease instanceof SessionLease) && lease.kind === 'taken_over') throw notClaimed(id, lease)
-      // If the run's messages are stored already, this execution only finds its result.
+      // If the run's messages are stored already, this execution only has to find the run's result.
       if (lease !== undefined && !(lease instanceof SessionLease) && lease.kind !== 'stored')
         run.interrupt('aborted', notClaimed(id, lease))
     }
@@ -133,7 +133,10 @@ export class RunnerSessions {
     }
   }
 
-  /** A result as it is recorded. It leaves out the session's earlier messages, so that the journal does not grow with the session. */
+  /**
+   * Returns the form of a result that is recorded. It leaves out the session's earlier messages, so that the journal does not grow with the
+   * session.
+   */
   recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
     if (run.sessionPlace === undefined || !isJsonObject(result)) return result
     run.conversation = messages
@@ -164,7 +167,7 @@ export class RunnerSessions {
 const firstRetryMs = 200
 const lastRetryMs = 60_000
 
-/** Retries, because other runs wait for the session as long as this process lives. */
+/** Retries the release, because other runs wait for the session as long as this process lives. */
 async function leaveLater(lease: SessionLease): Promise<void> {
   for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(pauseMs * 2, lastRetryMs)) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
@@ -176,7 +179,7 @@ async function leaveLater(lease: SessionLease): Promise<void> {
   }
 }
 
-/** Why a state is not resumed by default: it is not known what was done since. */
+/** The error for a state that was resumed before. By default, it is not resumed again, because its decided calls may have run since. */
 function brokenOff(runId: string, id: string, at: number): ToolloopError {
   const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and has not ended since`
   const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
@@ -227,12 +230,12 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
     throw new RunError(result, error)
   }
   const words = 'the session was deleted, or taken from the run: its messages were not stored'
-  // Retrying can't fix this, and the journal would retry forever.
+  // For a recorded run, the problem is only logged: retrying can't fix it, and the journal would retry forever.
   if (isDurable) logger.warn({ runId, session: lease.id }, words)
   else throw new RunError(result, new ToolloopError('session_lost', `Session \`${lease.id}\` was deleted, or taken from run \`${runId}\``))
 }
 
-/** Positions don't count the instructions, because every run has its own. */
+/** Returns the compaction to store. Its positions don't count the instructions, because every run has its own instructions. */
 function compactionOf(history: History): { compaction?: string } {
   const { from, shortenBefore, ...rest } = history.compaction
   if (from === 0 && shortenBefore === 0) return {}

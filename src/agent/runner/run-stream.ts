@@ -19,7 +19,7 @@ export interface Watch {
   left: AbortSignal
 }
 
-/** Set by `RunStream`. */
+/** Gives `followEvents` access to the private queue of a stream. Set by a static block of `RunStream`. */
 let follow: (stream: RunStream, take: (event: RunEvent) => void) => void
 
 /**
@@ -43,7 +43,10 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   readonly #output: OutputSchema | undefined
 
-  /** `start` begins the run. It is watched until it is done. `output`: the schema of its answer. `signal`: its caller's signal. */
+  /**
+   * `start` begins the run. The stream watches the run until the run is done. `output`: the schema of the run's answer. `signal`: the
+   * caller's signal.
+   */
   constructor(
     start: (watch: Watch) => Promise<RunResult<Output, Call>>,
     control: RunControl,
@@ -62,7 +65,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     )
   }
 
-  /** The texts that have been removed from its events as secrets so far. Other events may contain them. */
+  /** The texts that were removed as secrets from events of this stream so far. Other events may still contain them. */
   get hidden(): ReadonlySet<string> {
     return this.#queue.hidden
   }
@@ -92,7 +95,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   /**
    * The answer with a schema (`output`) as it arrives. Yields whenever more of it has arrived. Yields the same growing object each time;
    * copy it to keep a snapshot. It is **not validated**: fields may be missing, have another type, or change when the model answers again.
-   * The result's `output` is what the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
+   * The result's `output` is the value that the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
    */
   get partialOutput(): AsyncIterable<Part> {
     if (this.#output === undefined) throw new TypeError('`partialOutput` is there for runs with an `output`')
@@ -103,8 +106,8 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   /**
    * The run as a response for `fetch` handlers: server-sent events in this library's format, or in another `format`. Can be called several
-   * times, also after the run has ended: for several clients, or for one that has lost its connection. A slow client doesn't hold up the
-   * run: the latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
+   * times, also after the run has ended: for several clients, or for a client that has lost its connection. A slow client doesn't hold up
+   * the run: the latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
    */
   toResponse(options?: ResponseOptions): Response {
     this.#responses ??= this.#record()
@@ -141,20 +144,20 @@ export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator
   }
 }
 
-/** Passes the events of a run to `take`: those so far, and each later one as it arrives. `take` must not throw. */
+/** Passes the events of a run to `take`: first the events so far, then each later event as it arrives. `take` must not throw. */
 export function followEvents(stream: RunStream, take: (event: RunEvent) => void): void {
   follow(stream, take)
 }
 
 const joinTexts = (text: string, more: string): string => text + more
-/** The first event of a run has its id. */
+/** `RUN_START` is included, because it is the first event of a run and has the run's id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 
 /** How a queue is iterated. */
 interface Iteration<T> {
   /** The value for an event. Undefined to skip the event. */
   select(event: RunEvent): T | undefined
-  /** Joins all available values into one. */
+  /** Joins two available values into one value. */
   join?(earlier: T, later: T): T
   /** The events that `select` does not skip. Default: all. */
   wanted?: ReadonlySet<EventName>
@@ -162,8 +165,8 @@ interface Iteration<T> {
 }
 
 /**
- * Buffers events between a run that never waits and a consumer that may. Its iterator is not a generator, because a generator can't be
- * closed while it waits for an event.
+ * Buffers events between a run and its consumer. The run never waits for the consumer. Its iterator is not a generator, because a generator
+ * can't be closed while it waits for an event.
  */
 class EventQueue implements EventTap {
   wanted: ReadonlySet<EventName> | undefined
@@ -217,7 +220,7 @@ class EventQueue implements EventTap {
     return iterator
   }
 
-  /** The ending for a consumer that has taken everything. Undefined while more may come. A failure is returned only once. */
+  /** The ending for a consumer that has taken all values. Undefined while more events may come. A failure is returned only once. */
   takeEnding(): { error: unknown } | 'done' | undefined {
     if (!this.#ended) return undefined
     const failure = this.#failure
@@ -235,7 +238,7 @@ class EventQueue implements EventTap {
     for (const event of this.#backlog.drain()) consumer.take(event)
   }
 
-  /** Called when its consumer leaves. Ends the run if it is still running. */
+  /** Called when the consumer leaves. Ends the run if it is still running. */
   leave(): void {
     const wasRunning = !this.#ended
     this.#failure = undefined
@@ -244,7 +247,7 @@ class EventQueue implements EventTap {
   }
 }
 
-/** The iterator of a consumer, with the values that its iteration makes from the events of a queue. */
+/** The iterator of a consumer. It converts the events of a queue into values. */
 class QueueIterator<T> implements AsyncIterableIterator<T, undefined>, Consumer {
   readonly #queue: EventQueue
   readonly #select: Iteration<T>['select']
@@ -333,19 +336,19 @@ class Ready<T> {
   }
 }
 
-/** How a run ended, taken from its result. Leaves out what only the program may see, such as the state. */
+/** The ending of a run, taken from its result. Leaves out data that only the program may see, such as the state. */
 export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown, unknown>): EndedRun {
   const answer = output === text ? {} : { output }
   const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map((item) => itemOnPage(shownItem(item))) }
   return error === undefined ? { ending } : { ending, error }
 }
 
-/** How a run ended, taken from the error that its result rejected with. */
+/** The ending of a run, taken from the error with which `result` rejected. */
 function failedWith(error: unknown): EndedRun {
   return { ...(error instanceof RunError ? endedWith(error.result) : { ending: { text: '', pending: [] } }), error }
 }
 
-/** An event with only what pages may show. */
+/** Leaves out the parts of an event that pages must not show. */
 function shownEvent(event: RunEvent): RunEvent {
   if (event.type === Event.DECISION_NEEDED) return itemOnPage(event)
   // A tool may report any value. Everything else in an event is JSON.

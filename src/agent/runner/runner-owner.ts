@@ -26,7 +26,7 @@ export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRu
 export interface RunnerOwner<Context> {
   /** Adds the owner's options to those of a run, each time the run is executed. */
   completeOptions?(given: RunOptions<Context>): RunOptions<Context>
-  /** Wraps each run: those that callers start and resume, and those that a journal continues. */
+  /** Wraps each run: runs that callers start and resume, and runs that a journal continues. */
   perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
   history?(): AgentHistory<Context> | undefined
 }
@@ -38,7 +38,7 @@ export class OwnedRuns<Context> {
   readonly #owner: RunnerOwner<Context>
   readonly #history: AgentHistory<Context> | undefined
 
-  /** `history` is used if the owner has none. Throws `invalid_option`. */
+  /** `history` is used if the owner has no history. Throws `invalid_option`. */
   constructor(owner: RunnerOwner<Context>, history: AgentHistory<Context> | undefined) {
     if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
       throw new InvalidOptionError('history', 'the functions `load` and `save`', history)
@@ -46,7 +46,7 @@ export class OwnedRuns<Context> {
     this.#history = history
   }
 
-  /** Read each time, because the history of an owner may change. */
+  /** The history to use. It is read each time, because the history of an owner may change. */
   get #keeper(): AgentHistory<Context> | undefined {
     return syncAnswer('history', this.#owner.history?.()) ?? this.#history
   }
@@ -79,7 +79,8 @@ export class OwnedRuns<Context> {
   }
 
   /**
-   * Wraps an execution. `alone`: the options to use for a run without a caller. The conversation is saved before a journal records the end.
+   * Wraps an execution of a run. `alone`: the options to use for a run without a caller. The conversation is saved before a journal records
+   * the end.
    */
   executed(
     run: RunContext,
@@ -99,7 +100,7 @@ export class OwnedRuns<Context> {
     return run.untilInterrupted((async () => this.#keeper?.load(describe(run)))())
   }
 
-  /** Rejects with a `RunError`. */
+  /** Saves the conversation. Rejects with a `RunError` if it can't be saved. */
   async #save(run: RunContext, result: RunResult): Promise<void> {
     try {
       await this.#keeper?.save(describe(run), result)

@@ -29,7 +29,7 @@ export interface ToldRun {
 export class RecordEvents {
   readonly #run: ToldRun
   readonly #tap: Pick<EventTap, 'take' | 'hide'>
-  /** The number of emitted turns per iteration, and the keys of those turns that have one. */
+  /** The number of emitted turns per iteration, and the keys of emitted turns. */
   readonly #turns = new Map<number, number>()
   readonly #keys = new Set<string>()
   readonly #calls = new Set<string>()
@@ -39,9 +39,9 @@ export class RecordEvents {
   readonly #decided = new Set<string>()
   /** The keys of turns, calls and nested runs that are emitted live. */
   readonly #live = new Set<string>()
-  /** Whether the previous turn was cut off, so that the next one continues its text. */
+  /** Whether the previous turn was cut off, so that the next turn continues its text. */
   #isCut = false
-  /** Whether the record has been emitted: later events are not marked as recorded. */
+  /** Whether the record has been emitted. Later events are not marked as recorded. */
   hasCaughtUp = false
 
   constructor(run: ToldRun, tap: Pick<EventTap, 'take' | 'hide'>) {
@@ -61,7 +61,10 @@ export class RecordEvents {
     return (type === Event.TOOL_CALL_START || type === Event.TOOL_CALL_REJECTED) && !this.#calls.has(toolCallId)
   }
 
-  /** Whether to emit a live event. False if its turn or call was emitted from the record, or will be because its beginning was missed. */
+  /**
+   * Whether to emit a live event. False if its turn or call was emitted from the record, or will be emitted from the record because its
+   * beginning was missed.
+   */
   claim(event: RunEvent): boolean {
     const { type, meta } = event
     const { runId, iteration, step = '', toolCallId = '', parentRunId, parentToolCallId = '' } = meta
@@ -97,7 +100,10 @@ export class RecordEvents {
     }
   }
 
-  /** Emits what has not been emitted. Yields to the event loop, because records may be long and many runs may be read at once. */
+  /**
+   * Emits the turns and calls that have not been emitted. Yields to the event loop, because records may be long and many runs may be read
+   * at once.
+   */
   async add({ turns, calls }: RecordedTurns): Promise<void> {
     const open = [...turns]
     for (const { step } of turns) for (const [at, { id }] of step.toolCalls.entries()) this.#positions.set(id, at)
@@ -144,7 +150,7 @@ export class RecordEvents {
     const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
     const items = decided.flatMap((call) => this.#itemOf(call))
     for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
-    // As in a live run, the items that the run waited for count as decided when it continues.
+    // As in a live run, `RUN_START` marks that the run continues, so that the items count as decided.
     if (items.length > 0) this.start()
     for (const call of untold) {
       const { id: toolCallId, tool, iteration, decision } = call
@@ -217,7 +223,7 @@ export class RecordEvents {
     this.#emit(Event.TOOL_CALL_END, end, { iteration, toolCallId, durationMs, ok: outcome === 'ok' })
   }
 
-  /** Arguments as the model wrote them, without secrets. */
+  /** Returns the arguments as the model wrote them, without secrets. */
   #inputOf(tool: string, json: string): string {
     const given = jsonOrText(json)
     const secrets = this.#run.secretsOf(tool)

@@ -4,7 +4,7 @@ import type { EventTap } from '../../types/event-tap.ts'
 import type { RecordEvents } from './record-events.ts'
 import { turnsOfSteps } from './recorded-turns.ts'
 
-/** How often steps of other processes are read, in milliseconds. */
+/** The time between two reads of the steps that other processes record, in milliseconds. */
 const lookEveryMs = 250
 
 /**
@@ -31,7 +31,7 @@ export class RecordFollower {
     this.#tap = tap
   }
 
-  /** Emits what is recorded so far. */
+  /** Emits the steps that are recorded so far. */
   async begin(): Promise<void> {
     this.#events.start()
     await this.#look()
@@ -71,7 +71,7 @@ export class RecordFollower {
 
   async #pass(event: RunEvent): Promise<void> {
     const { type, meta } = event
-    // Recorded steps of other executions are emitted before those of this one.
+    // Recorded steps of other executions are emitted before the events of this execution.
     if (type === 'RUN_START' && meta.runId === this.#runId) this.#isStale = true
     if ((this.#isStale || this.#missed.size > 0) && this.#events.begins(event)) {
       await this.#look()
@@ -99,7 +99,7 @@ export class RecordFollower {
     const timeout = setTimeout(() => timer.resolve(false), lookEveryMs)
     const woken = await Promise.race([this.#wake.promise.then(() => true), timer.promise])
     clearTimeout(timeout)
-    // Renewed even without news: every wait adds a reaction to the promise, and a lasting one would keep them all.
+    // The promise is replaced even without news: every wait adds a reaction to it, and a lasting promise would keep all reactions.
     this.#wake = Promise.withResolvers()
     return woken
   }

@@ -6,9 +6,9 @@ import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
 /** A response of the model, as recorded. */
 export interface RecordedTurn {
   step: RunStep
-  /** Absent if nothing of it was kept, or if its text is part of the next turn's message. */
+  /** The message of the model. Absent if no part of it was kept, or if its text is part of the next turn's message. */
   message?: AssistantMessage
-  /** The key of its step, if known. */
+  /** The key of the turn's step, if known. */
   key?: string
 }
 
@@ -30,7 +30,7 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
       else if (turn.kind === 'refused' && turn.step !== undefined) turns.push({ key, step: turn.step })
     } else if (isJsonObject(value) && 'record' in value) {
       const { record, question, noted } = value as never as FinishedCall
-      // A call that asked a question may run again, or its record may stay unchanged. A call that was only noted has not ended.
+      // A call that asked a question or was only noted has not ended. An uncertain outcome does not replace an earlier record of the call.
       const isLast = question === undefined && noted === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
       if (isLast) calls.set(record.id, record)
     }
@@ -39,7 +39,7 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
   return { turns, calls: [...calls.values()] }
 }
 
-/** Reads the turns from the result of a run that has ended or waits. The result contains everything that the steps do. */
+/** Reads the turns from the result of a run that has ended or waits. The result has all turns and calls that the steps have. */
 export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): RecordedTurns {
   const messages = newMessages.filter((message) => message.role === 'assistant')
   const turns = steps.map((step, at): RecordedTurn => {
