@@ -4,15 +4,18 @@ import { notTwice } from './calls/waiting/uncertain-calls.ts'
 import type { Durable } from './journal/journal.ts'
 import { budgetsOf, waitsForBudget } from './limits/budget.ts'
 import { fitWindow } from './middleware/compact-when-full.ts'
+import { checkText } from './middleware/guardrails/check-text.ts'
 import { holdText } from './middleware/guardrails/hold-text.ts'
 import { checkCalls, checkResults } from './middleware/guardrails/tool-guardrails.ts'
 import { standAroundRequest } from './middleware/hooks/around-model.ts'
 import { standAroundFunction } from './middleware/hooks/around-tool.ts'
-import { beforeModel } from './middleware/hooks/model-hooks.ts'
+import { askAfterReply, askBeforeRequest } from './middleware/hooks/model-hooks.ts'
 import { askAfterCall, askBeforeCall } from './middleware/hooks/tool-hooks.ts'
 import { noteCall, noteCallOfAgent } from './middleware/preview.ts'
-import { reviewReply } from './middleware/review.ts'
+import { checkAnswers } from './middleware/structured-output/check-answers.ts'
 import { formatAnswer } from './middleware/structured-output/format-answer.ts'
+import { readTextAnswer } from './middleware/structured-output/read-text-answer.ts'
+import { unwrapAnswers } from './middleware/structured-output/unwrap-answers.ts'
 import { waitForBudget, withinBudget } from './middleware/within-budget.ts'
 import { findWrittenCalls } from './middleware/written-calls.ts'
 import { measureCall, measureRequest } from './observe/telemetry.ts'
@@ -20,31 +23,52 @@ import type { RunContext } from './run/run-context.ts'
 import { askOnceMore, readWrittenCalls, sendRequest, takeTurn } from './turn/model-turn.ts'
 import type { AroundTurn, Layers } from './types/execution.ts'
 import type { AroundModel } from './types/model-call.ts'
-import type { PlanCall } from './types/plan.ts'
+import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './types/plan.ts'
 import type { AroundTool } from './types/running-call.ts'
 
-/** Composes both lists for a run when it starts, and again after a handoff. */
+/**
+ * Composes all lists for a run when it starts, and again after a handoff. A feature acts at one of two kinds of places. A *plan* decides in
+ * advance: it may change, refuse, answer or ask, and its decision is recorded. What is *around* a step, with `next`, never waits for
+ * people; only what is around a whole turn may, because it is outside the turn's step.
+ */
 export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>): Layers {
-  const { agent } = run
-  const { plan } = agent.callbacks
-  const isReviewed = plan.replies.length > 0 || agent.output !== undefined || agent.guardrails.output.length > 0
-  const planned = callPlan(run)
   return {
+    planRequest: inOrder(requestPlan(run)),
+    planReply: inOrder(replyPlan(run)),
+    planCall: inOrder(callPlan(run)),
     takeTurn: compose(aroundTurns(run), takeTurn),
     askModel: compose(aroundRequests(run), sendRequest(run)),
     runCall: compose(aroundCalls(run, durable), runFunction(run)),
     takeResult: (given) => compose(aroundResults(run), given),
-    changeTurn: plan.requests.length === 0 ? undefined : beforeModel(run),
-    planCall: planned.length === 0 ? undefined : inOrder(planned),
-    formatAnswer: agent.output === undefined ? undefined : formatAnswer(run),
-    review: isReviewed ? reviewReply(run) : undefined,
   }
 }
 
 type Named<Layer> = [name: string, layer: Layer]
 
+/** The entries that decide on the request of a turn before it is sent, in order. */
+export function requestPlan(run: RunContext): Named<Decide<RequestInPlan>>[] {
+  const { callbacks, output } = run.agent
+  return there(
+    callbacks.plan.requests.length > 0 && ['hooks and entries', askBeforeRequest(run)],
+    output !== undefined && ['the answer’s schema', formatAnswer(run, output)],
+  )
+}
+
+/** The entries that decide on a reply before it is recorded, in order. */
+export function replyPlan(run: RunContext): Named<Decide<ReplyInPlan>>[] {
+  const { callbacks, guardrails, output } = run.agent
+  const isChecked = guardrails.output.length > 0
+  return there(
+    output !== undefined && ['answers unwrapped', unwrapAnswers(run, output)],
+    callbacks.plan.replies.length > 0 && ['hooks', askAfterReply(run)],
+    isChecked && ['guardrails: the text', checkText(run)],
+    isChecked && output !== undefined && ['guardrails: answers', checkAnswers(run, output)],
+    output !== undefined && ['the answer’s schema', readTextAnswer(run, output)],
+  )
+}
+
 /** The entries that decide on a call before any call of its round runs, in order. Call limits and approvals are applied before them. */
-export function callPlan(run: RunContext): Named<PlanCall>[] {
+export function callPlan(run: RunContext): Named<Decide<CallInPlan>>[] {
   const { callbacks, guardrails } = run.agent
   return there(
     callbacks.plan.calls.length > 0 && ['hooks and entries', askBeforeCall(run)],
@@ -109,12 +133,13 @@ function aroundResults(run: RunContext): Named<AroundTool>[] {
   )
 }
 
-/** Asks the entries in order until one decides about the call. */
-function inOrder(plan: readonly Named<PlanCall>[]): PlanCall {
-  return async (planned) => {
-    let call = planned
-    for (const [, decide] of plan) if (call.end === undefined) call = await decide(call)
-    return call
+/** Asks the entries in order until one sets `end`. Undefined if there are none. */
+function inOrder<Subject extends { readonly end?: unknown }>(plan: readonly Named<Decide<Subject>>[]): Decide<Subject> | undefined {
+  if (plan.length === 0) return undefined
+  return async (given) => {
+    let subject = given
+    for (const [, decide] of plan) if (subject.end === undefined) subject = await decide(subject)
+    return subject
   }
 }
 

@@ -115,6 +115,7 @@ class ScriptTurns {
     const { recorder } = run
     if (recorder === undefined) return this.#respond()
     const turn = await buildTurn(this.#execution, place)
+    if ('stop' in turn) throw turn.stop
     const model: ChatModel = { ...scriptItself, generate: () => this.#respond() }
     return recorder.aroundRequest(run, { ...turn, model }, (watched) => watched.generate(turn.request))
   }

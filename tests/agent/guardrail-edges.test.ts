@@ -126,6 +126,27 @@ describe('guardrails of an answer with a schema', () => {
     const broken = await run([answer('secret'), answer('x')], ({ text }) => (text.includes('secret') ? { replace: 'no JSON' } : undefined))
     expect(broken.result).toMatchObject({ stopReason: 'answered', output: { word: 'x' } })
   })
+
+  it.each([{ word: 'one' }, { final_answer: { word: 'one' } }])(
+    'H38 a refused text shows nothing after a call written in it, and the call is refused: %j',
+    async (args) => {
+      const written = (args: object) => `<tool_call>${JSON.stringify({ name: 'final_answer', arguments: args })}</tool_call>`
+      const model = scriptedModel([`A secret. ${written(args)} That was it.`, written({ word: 'two' })], {
+        capabilities: { nativeTools: false },
+      })
+      const guardrails: Guardrail[] = [
+        { name: 'rule', output: ({ text }) => (text.includes('secret') ? { refuse: 'no secrets' } : undefined) },
+      ]
+      const runner = new AgentRunner({ model, guardrails, toolCalling: 'hermes' })
+      const stream = runner.stream('go', { output: schema })
+      const shown: string[] = []
+      for await (const event of eventsOf(stream)) if (event.type === Event.TEXT_DELTA) shown.push(event.text)
+      const result = await stream.result
+      expect(shown).toEqual([])
+      expect(result).toMatchObject({ stopReason: 'answered', output: { word: 'two' } })
+      expect(resultTexts(result)[0]).toBe('The call to `final_answer` was refused by rule: no secrets')
+    },
+  )
 })
 
 describe('hooks, edge cases', () => {

@@ -101,10 +101,3 @@ export class HookFailure extends ToolloopError {
     this.usage = usage
   }
 }
-
-/** The error of a request that an entry of `plan` has stopped. */
-export class RequestStopped extends ToolloopError {
-  constructor(name: string | undefined, reason: unknown) {
-    super('guardrail', `The run was stopped by ${name}: ${String(reason)}`)
-  }
-}

@@ -2,7 +2,7 @@ import { cancelledText } from '../../tools/call-texts.ts'
 import { changedTooOften, refusedText } from '../run-texts.ts'
 import { planStep } from '../step-keys.ts'
 import type { Execution } from '../types/execution.ts'
-import type { CallInPlan, PlanCall } from '../types/plan.ts'
+import type { CallInPlan, Decide } from '../types/plan.ts'
 import type { CallChange, PlannedCall, Refusal } from '../types/recorded.ts'
 import type { CallWork } from '../types/running-call.ts'
 import { prepareAgain } from './tool-call.ts'
@@ -38,7 +38,11 @@ export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>
   return durable.all(planned)
 }
 
-async function decide({ run }: Execution, { iteration, call }: Omit<CallInPlan, 'prepared'>, planCall: PlanCall): Promise<CallChange> {
+async function decide(
+  { run }: Execution,
+  { iteration, call }: Omit<CallInPlan, 'prepared'>,
+  planCall: Decide<CallInPlan>,
+): Promise<CallChange> {
   const prepared = run.prepared.get(call.id) ?? (await prepareAgain(run, call))
   if ('code' in prepared) return { refusal: prepared }
   const planned = await planCall({ iteration, call, prepared })

@@ -1,9 +1,11 @@
-import type { Dialect } from '../../dialects/dialect.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunContext } from '../run/run-context.ts'
+import { once, openTextCalls } from '../text-calls/load-text-calls.ts'
 import { type CallForm, chooseCallForm } from '../text-calls/mode.ts'
-import type { TextCallOptions, TextCalls, TextExchange } from '../text-calls/text-calls.ts'
+import type { TextCalls, TextExchange } from '../text-calls/text-calls.ts'
 import type { ModelCall, WrittenCalls } from '../types/model-call.ts'
+
+const loadRefusedCalls = once(() => import('../text-calls/refused-calls.ts'))
 
 /** The form of text calls in requests and responses. */
 interface Opened {
@@ -61,36 +63,5 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
       })
       return meant
     },
-  }
-}
-
-/** Importing a module again, even a loaded one, costs as much as the rest of a turn. */
-function once<Module>(load: () => Promise<Module>): () => Promise<Module> | Module {
-  let loaded: Module | undefined
-  return () => loaded ?? load().then((module) => (loaded = module))
-}
-
-const loadTextCalls = once(() => import('../text-calls/text-calls.ts'))
-const loadToolAction = once(() => import('../../dialects/formats/tool-action.ts'))
-const loadRefusedCalls = once(() => import('../text-calls/refused-calls.ts'))
-const loadDialects = once(() => import('../../dialects/index.ts'))
-
-/** Loads only the dialects that the form needs. Loading all of them would be the slowest part of the start. */
-export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
-  const loaded = await loadTextCalls()
-  return new loaded.TextCalls(form, await findDialectOf(form), options)
-}
-
-async function findDialectOf(form: CallForm): Promise<Dialect | undefined> {
-  if (form.native && form.listenFor === undefined) return undefined
-  if (form.native && form.listenFor === 'tags') return (await loadToolAction()).toolAction
-  const { findDialect } = await loadDialects()
-  if (!form.native) return findDialect(form.dialect)
-  // Loads both dialects at once, because a model may need either.
-  const [toolAction, salvage] = [findDialect('tool-action'), findDialect('salvage')]
-  return {
-    ...salvage,
-    envelopes: [...toolAction.envelopes, ...salvage.envelopes],
-    resultMarkers: [...toolAction.resultMarkers, ...salvage.resultMarkers],
   }
 }

@@ -32,7 +32,7 @@ import {
 } from '../../models/chat-model.ts'
 import { havingWaited, sumOfUsage, usageOfFailure, withCost, withReceived, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import { HookFailure, RequestStopped } from '../callbacks/callbacks.ts'
+import { HookFailure } from '../callbacks/callbacks.ts'
 import { planCalls } from '../calls/tool-call.ts'
 import { needsApproval } from '../calls/waiting/verdict.ts'
 import type { StepTags } from '../journal/journal.ts'
@@ -43,11 +43,11 @@ import { continueText } from '../run-texts.ts'
 import { turnStep } from '../step-keys.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 import type { Execution, Place } from '../types/execution.ts'
-import type { AroundModel, Asked, AskModel, TurnRequest, WrittenCalls } from '../types/model-call.ts'
+import type { AroundModel, AskModel, TurnRequest, WrittenCalls } from '../types/model-call.ts'
 import type { RunSettings } from '../types/options.ts'
+import type { ReplyInPlan, RequestInPlan } from '../types/plan.ts'
 import type { Failed, Plan, Reply, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
-import type { ReviewedReply } from '../types/review.ts'
 import { TurnSink } from './turn-sink.ts'
 
 /**
@@ -61,12 +61,9 @@ export function takeTurn(execution: Execution, place: Place): Promise<Turn> {
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
-      const turn = await new ModelTurn(execution, place, key, await buildTurn(execution, place)).take()
+      const asked = await buildTurn(execution, place)
+      const turn = 'stop' in asked ? refused(run, key, asked.stop) : await new ModelTurn(execution, place, key, asked).take()
       return Object.assign(turn, run.budget.beside)
-    } catch (error) {
-      if (!(error instanceof HookFailure || error instanceof RequestStopped)) throw error
-      run.errors.set(key, error)
-      return { kind: 'refused', text: '', error: { code: error.code, message: error.message }, ...run.budget.beside }
     } finally {
       unfollow?.()
     }
@@ -114,7 +111,7 @@ class ModelTurn {
       if (thrown instanceof HookFailure) {
         const spent = this.#spent(thrown.usage, this.#sink.usedBefore)
         this.#end({ finishReason: 'error', errorCode: thrown.code, ...spent })
-        return this.#refused(thrown, '', spent)
+        return refused(run, this.#key, thrown, '', spent)
       }
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
@@ -138,27 +135,39 @@ class ModelTurn {
       const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
       const message = finishReason === 'refusal' ? declined : 'The response was stopped by a content filter'
       const { provider, model } = this.#asked.model
-      return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, { step })
+      return refused(run, this.#key, new ModelError(finishReason, message, { provider, model, retryable: false }), text, { step })
     }
     const { isHeld, streamed } = this.#sink
     const earlier = earlierText(state)
     const saysNothing = earlier !== '' && response.text.trim() === ''
     const mayBeCut = plan.calls.length === 0 && (finishReason === 'length' || saysNothing)
-    const { text, answer, objection, isCut, calls, planned, isWithheld, stop, isUnchecked }: ReviewedReply =
-      layers.review === undefined
-        ? { ...plan, text: response.text, isCut: mayBeCut }
-        : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld, streamed, earlier, mayBeCut })
-    if (isUnchecked && run.interruption !== undefined) {
+    const said: ReplyInPlan = {
+      ...plan,
+      response,
+      request,
+      meta: this.#meta,
+      streamed,
+      earlier,
+      step,
+      text: response.text,
+      isCut: mayBeCut,
+    }
+    const decided = layers.planReply === undefined ? said : await layers.planReply(said)
+    const { text, calls, planned, answer, isCut } = decided
+    const { stop, objection } = decided.end ?? {}
+    // A check may not have run.
+    if (run.interruption !== undefined && (isHeld || objection !== undefined)) {
       const text = isHeld ? (streamed?.shown ?? '') : response.text
       return { kind: 'interrupted', why: run.interruption, text, ...this.#spent(response.usage) }
     }
-    if (stop !== undefined) return this.#refused(stop, streamed?.shown ?? '', { step })
+    if (stop !== undefined) return refused(run, this.#key, stop, streamed?.shown ?? '', { step })
+    const isWithheld = isHeld && (text !== response.text || calls !== plan.calls)
     const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
     // Copied, because the history freezes its messages and this object belongs to the model. Left out for withheld text, which must not be
     // revealed through it.
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
-    const reply: Reply = { kind: 'reply', message, planned, step }
+    const reply: Reply = { kind: 'reply', message, planned, step: decided.step }
     if (answer !== undefined) reply.answer = answer
     // A continued text is kept as a whole.
     else if (response.answer !== undefined && !isCut && earlier === '') reply.answer = answerIn(response, text)
@@ -205,11 +214,6 @@ class ModelTurn {
     return step
   }
 
-  #refused(error: ToolloopError, text: string, spent: { step?: RunStep; usage?: Usage }): Turn {
-    this.#execution.run.errors.set(this.#key, error)
-    return { kind: 'refused', text, ...spent, error: { code: error.code, message: error.message } }
-  }
-
   #failed(thrown: unknown): Turn {
     const { run } = this.#execution
     const { provider, model } = this.#asked.model
@@ -234,6 +238,12 @@ class ModelTurn {
     if (known.length === 0) return {}
     return { usage: withCost(known.reduce(addUsage), this.#asked.model.capabilities) }
   }
+}
+
+/** The turn if a hook, an entry, a guardrail or the model has refused. `key`: the key of its step. */
+function refused(run: RunContext, key: string, error: ToolloopError, text = '', spent: { step?: RunStep; usage?: Usage } = {}): Turn {
+  run.errors.set(key, error)
+  return { kind: 'refused', text, ...spent, error: { code: error.code, message: error.message } }
 }
 
 /** PREPARE for the calls of a response. `choice`: the tool choice of its request. */
@@ -272,11 +282,13 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-/** The request of the turn, after hooks and entries have changed it. */
-export async function buildTurn({ run, state, layers, request: shared }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
+/** The request of the turn after its plan, or why nothing is sent. */
+export async function buildTurn(
+  { run, state, layers, request: shared }: Execution,
+  { iteration, lastTurn }: Place,
+): Promise<TurnRequest | { stop: ToolloopError }> {
   const { settings } = run
-  // In a last turn no tool can be called, whatever hooks ask for.
-  const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
+  const isLast = lastTurn !== undefined
   const chosen = settings.control?.takeModel()
   if (chosen !== undefined) run.useModel(chosen)
   const { model, offered: tools } = run.agent
@@ -284,16 +296,14 @@ export async function buildTurn({ run, state, layers, request: shared }: Executi
   if (settling !== undefined) await settle(settling, run)
   const continues = state.continuations > 0
   const messages = continues ? [...state.history.messages, continueMessage] : state.history.messages
-  const before: Asked = { model: modelOfTurn(model), tools, messages, toolChoice: forced ?? settings.toolChoice }
-  const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
-  const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
+  const toolChoice = isLast ? 'none' : settings.toolChoice
+  const mustAnswer = isLast || state.objections > 0
+  const given: RequestInPlan = { iteration, model: modelOfTurn(model), tools, messages, toolChoice, isLast, mustAnswer }
+  const asked = layers.planRequest === undefined ? given : await layers.planRequest(given)
+  if (asked.end !== undefined) return asked.end
   const request: ModelRequest = { ...shared, messages: asked.messages }
-  if (layers.formatAnswer !== undefined) {
-    const turn = layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
-    // With a schema, the model would start the answer from the beginning.
-    if (continues) delete turn.request.responseSchema
-    return turn
-  }
+  // With a schema, the model would start a continued answer from the beginning.
+  if (asked.responseSchema !== undefined && !continues) request.responseSchema = asked.responseSchema
   setTools(request, settings, asked.tools, asked.toolChoice)
   return { model: asked.model, tools: asked.tools, request }
 }

@@ -2,10 +2,9 @@ import type { ModelRequest } from '../../models/chat-model.ts'
 import type { Durable } from '../journal/journal.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { LoopState } from '../run/run-state.ts'
-import type { AskModel, ChangeTurn, FormatAnswer } from './model-call.ts'
-import type { PlanCall } from './plan.ts'
+import type { AskModel } from './model-call.ts'
+import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './plan.ts'
 import type { Ending, Failed, Turn } from './recorded.ts'
-import type { Review } from './review.ts'
 import type { AroundTool, RunCall } from './running-call.ts'
 
 /** One execution of a run, from its start or from where its record ends. */
@@ -39,8 +38,14 @@ type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
 /** Wraps a turn, outside its step. May record steps of its own, and take the turn again with another `suffix`. */
 export type AroundTurn = (next: TakeTurn) => TakeTurn
 
-/** The layers of a run, composed when it starts. An absent layer costs nothing. */
+/** The plan and what is around each step, composed when the run starts. An absent plan costs nothing. */
 export interface Layers {
+  /** Decides on the request of a turn before it is sent. */
+  readonly planRequest?: Decide<RequestInPlan>
+  /** Decides on a reply before it is recorded. */
+  readonly planReply?: Decide<ReplyInPlan>
+  /** Decides on a call before any call of its round runs. */
+  readonly planCall?: Decide<CallInPlan>
   /** Takes a turn, as a step of the journal. */
   readonly takeTurn: TakeTurn
   /** Sends a request, inside such a step. */
@@ -49,14 +54,6 @@ export interface Layers {
   readonly runCall: RunCall
   /** Wraps the result that the caller supplies for a call. */
   readonly takeResult: AroundTool
-  /** Changes a request before it is sent. */
-  readonly changeTurn?: ChangeTurn
-  /** Decides on a call before any call of its round runs. */
-  readonly planCall?: PlanCall
-  /** Makes a request ask for an answer with a schema. */
-  readonly formatAnswer?: FormatAnswer
-  /** Reviews a reply before it is recorded. */
-  readonly review?: Review
 }
 
 /** Drives an execution to its end. */

@@ -1,5 +1,5 @@
-import type { ChatMessage, Usage } from '../../core/messages.ts'
-import type { ChatModel, ModelRequest, ModelRetry, ModelSink, ToolChoice } from '../../models/chat-model.ts'
+import type { Usage } from '../../core/messages.ts'
+import type { ChatModel, ModelRequest, ModelRetry, ModelSink } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
@@ -89,17 +89,3 @@ export interface WrittenCalls {
   /** Reads a text that the provider refused as a malformed call. Undefined if the meaning of the text is in doubt. */
   readRefused(call: ModelCall, text: string): Promise<Pick<ReadResponse, 'text' | 'toolCalls'> | undefined>
 }
-
-/** The request of a turn while hooks and entries may change it. */
-export interface Asked {
-  model: ChatModel
-  tools: ToolSet
-  messages: readonly ChatMessage[]
-  toolChoice: ToolChoice | undefined
-}
-
-/** Lets hooks and entries change the request of a turn. */
-export type ChangeTurn = (asked: Asked, iteration: number) => Promise<Asked>
-
-/** Makes the request ask for an answer with a schema. `mustAnswer`: whether the model may do nothing but answer. */
-export type FormatAnswer = (asked: Asked, request: ModelRequest, mustAnswer: boolean) => TurnRequest

@@ -1,12 +1,12 @@
 import { describeCall, withArguments, withContent } from '../../calls/changed-call.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import { refusedByText, withheldResultText } from '../../run-texts.ts'
-import type { PlanCall } from '../../types/plan.ts'
+import type { CallInPlan, Decide } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'
 
 /** Asks the guardrails about a call after hooks have changed its arguments. */
-export function checkCalls(run: RunContext): PlanCall {
+export function checkCalls(run: RunContext): Decide<CallInPlan> {
   return async (planned) => {
     const turn = describeCall(run, planned)
     const checked = await checkCall(run, turn)

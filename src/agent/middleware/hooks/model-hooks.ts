@@ -1,33 +1,45 @@
 import { checkOptionNames, type OptionNames } from '../../../core/check-options.ts'
-import { InvalidOptionError } from '../../../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../../../core/errors.ts'
 import { withoutUndefined } from '../../../core/messages.ts'
 import { openModel } from '../../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../../tools/registry.ts'
-import { RequestStopped } from '../../callbacks/callbacks.ts'
-import type { ModelEnding, ModelTurn, ModelTurnChange } from '../../callbacks/hooks.ts'
+import { HookFailure } from '../../callbacks/callbacks.ts'
+import type { ModelTurn, ModelTurnChange } from '../../callbacks/hooks.ts'
 import { History } from '../../conversation/history.ts'
 import { placeOf, type RunContext } from '../../run/run-context.ts'
-import type { Asked, ChangeTurn } from '../../types/model-call.ts'
+import type { Decide, ReplyInPlan, RequestInPlan } from '../../types/plan.ts'
 import { askCallback, isObject } from './ask-hook.ts'
 
-/** Returns the request of a turn after hooks and entries have changed it. Rejects with a `HookFailure`, or with `RequestStopped`. */
-export function beforeModel(run: RunContext): ChangeTurn {
-  return async (before, iteration) => {
-    let asked = before
+/** Lets the `beforeModel` hooks and the entries of `plan` change a request, in order, until one stops it. */
+export function askBeforeRequest(run: RunContext): Decide<RequestInPlan> {
+  return async (request) => {
+    let asked = request
     for (const callback of run.agent.callbacks.plan.requests) {
       const decided = await askCallback(run, callback, async () => {
-        const plan = await callback.ask(described(run, asked, iteration))
+        const plan = await callback.ask(described(run, asked))
         if (!isObject(plan)) return undefined
-        return 'stop' in plan ? plan : { asked: changedBy(run, asked, plan) }
-      })
-      if (decided !== undefined && 'stop' in decided) throw new RequestStopped(callback.name, decided.stop)
-      if (decided !== undefined) asked = decided.asked
+        return 'stop' in plan ? stopBy(callback.name, plan.stop) : changedBy(run, asked, plan)
+      }).catch(stopByFailure)
+      asked = { ...asked, ...decided }
+      if (asked.end !== undefined) return asked
     }
-    return asked
+    return asked.isLast ? { ...asked, toolChoice: 'none' } : asked
   }
 }
 
-function described(run: RunContext, { model, tools, messages, toolChoice }: Asked, iteration: number): ModelTurn<never> {
+type Stopped = Required<Pick<RequestInPlan, 'end'>>
+
+function stopBy(name: string | undefined, reason: unknown): Stopped {
+  return { end: { stop: new ToolloopError('guardrail', `The run was stopped by ${name}: ${String(reason)}`) } }
+}
+
+/** A hook that fails stops the run. */
+function stopByFailure(error: unknown): Stopped {
+  if (error instanceof HookFailure) return { end: { stop: error } }
+  throw error
+}
+
+function described(run: RunContext, { model, tools, messages, toolChoice, iteration }: RequestInPlan): ModelTurn<never> {
   return {
     ...placeOf(run, iteration),
     // Copies the list, because the run's own grows.
@@ -40,8 +52,8 @@ function described(run: RunContext, { model, tools, messages, toolChoice }: Aske
 
 const changeNames: OptionNames<ModelTurnChange> = { messages: true, tools: true, model: true, toolChoice: true }
 
-/** Throws for an invalid change. */
-function changedBy(run: RunContext, asked: Asked, change: ModelTurnChange): Asked {
+/** The fields that the plan changes. Throws for an invalid change. */
+function changedBy(run: RunContext, asked: RequestInPlan, change: ModelTurnChange): Partial<RequestInPlan> {
   checkOptionNames(change, changeNames, '`beforeModel`')
   const { messages, tools, model, toolChoice } = change
   if (messages?.length === 0) throw new InvalidOptionError('messages', 'at least one message', messages)
@@ -59,16 +71,24 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
   return names
 }
 
-/** Returns the response's text after hooks have changed it. Rejects with a `HookFailure`. */
-export async function afterModel(run: RunContext, ending: ModelEnding<never>): Promise<string> {
-  let { text } = ending
-  for (const callback of run.agent.callbacks.plan.replies) {
-    const change = await askCallback(run, callback, async () => {
-      const change = await callback.ask({ ...ending, text })
-      if (isObject(change) && typeof change.text !== 'string') throw new TypeError('Expected `text` to be a string')
-      return change
-    })
-    if (change !== undefined) text = change.text
+/** Lets the `afterModel` hooks change the text of a reply, in order, until one fails. */
+export function askAfterReply(run: RunContext): Decide<ReplyInPlan> {
+  return async (reply) => {
+    const { calls, meta, step } = reply
+    const { finishReason, usage } = step
+    const toolCalls = calls.map(({ id, function: call }) => ({ id, tool: call.name, rawArguments: call.arguments }))
+    const ending = { ...placeOf(run, meta.iteration), toolCalls, finishReason, ...withoutUndefined({ usage }) }
+    let said = reply
+    for (const callback of run.agent.callbacks.plan.replies) {
+      const decided = await askCallback(run, callback, async () => {
+        const change = await callback.ask({ ...ending, text: said.text })
+        if (!isObject(change)) return undefined
+        if (typeof change.text !== 'string') throw new TypeError('Expected `text` to be a string')
+        return { text: change.text }
+      }).catch(stopByFailure)
+      said = { ...said, ...decided }
+      if (said.end !== undefined) return said
+    }
+    return said
   }
-  return text
 }

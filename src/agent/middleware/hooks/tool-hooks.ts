@@ -7,12 +7,12 @@ import type { ToolEnding } from '../../callbacks/hooks.ts'
 import { describeCall, withArguments, withContent, withheld } from '../../calls/changed-call.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import { checkFailed, refusedByText, refusedText } from '../../run-texts.ts'
-import type { CallInPlan, PlanCall } from '../../types/plan.ts'
+import type { CallInPlan, Decide } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { askCallback, isObject } from './ask-hook.ts'
 
 /** Calls the `beforeTool` hooks and the entries of `plan` in order, until one refuses, answers or asks. */
-export function askBeforeCall(run: RunContext): PlanCall {
+export function askBeforeCall(run: RunContext): Decide<CallInPlan> {
   return async (planned) => {
     const { call, prepared } = planned
     const asked = call.plan?.ask?.asked ?? 0

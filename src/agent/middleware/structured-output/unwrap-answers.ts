@@ -2,15 +2,16 @@ import { prepareArguments } from '../../../tools/arguments.ts'
 import type { OutputFormat } from '../../output/output.ts'
 import { readingsOf } from '../../output/read-answer.ts'
 import type { RunContext } from '../../run/run-context.ts'
-import type { Plan, PlannedCall } from '../../types/recorded.ts'
+import type { Decide, ReplyInPlan } from '../../types/plan.ts'
+import type { PlannedCall } from '../../types/recorded.ts'
 
 /** Unwraps answers given through the answer tool: some models wrap them in a field named like their schema. */
-export async function unwrapAnswers(run: RunContext, plan: Plan): Promise<Plan> {
-  const { output } = run.agent
-  if (output === undefined) return plan
-  const planned: PlannedCall[] = []
-  for (const call of plan.planned) planned.push(call.name === output.tool.name ? await unwrapAnswer(run, output, call) : call)
-  return { ...plan, planned }
+export function unwrapAnswers(run: RunContext, output: OutputFormat): Decide<ReplyInPlan> {
+  return async (reply) => {
+    const planned: PlannedCall[] = []
+    for (const call of reply.planned) planned.push(call.name === output.tool.name ? await unwrapAnswer(run, output, call) : call)
+    return { ...reply, planned }
+  }
 }
 
 async function unwrapAnswer(run: RunContext, output: OutputFormat, call: PlannedCall): Promise<PlannedCall> {
