@@ -12,7 +12,7 @@ export { type Backend, backends }
 
 /** The options of a runner and the choice of its backend. */
 export interface BackendOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunnerOptions<Context, Tools> {
-  /** Default: `'native'`. */
+  /** The backend that drives the runs. Default: `'native'`. */
   backend?: Backend
 }
 

@@ -22,7 +22,7 @@ export async function openLoop(
   try {
     return await open[backend]()
   } catch (error) {
-    // The other loop would not record the run.
+    // The other backend is not used, because it would not record the run.
     if (other === 'langchain' && journal !== undefined) throw error
     const loop = await open[other]().catch(() => {
       throw error

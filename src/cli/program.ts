@@ -16,7 +16,7 @@ interface CommandSpec {
   arguments?: readonly [name: string, description: string][]
   /** The options that the command accepts. */
   options: readonly (keyof Flags)[]
-  /** Resolves with the exit code. Loads the command's module only when it runs. */
+  /** Runs the command and resolves with the exit code. The command's module is loaded only then. */
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
 

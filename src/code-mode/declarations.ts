@@ -46,11 +46,11 @@ function keyOf(name: string): string {
 interface Place {
   root: Json
   depth: number
-  /** Number of schemas that may still be visited. It is limited because references can expand a few schemas into very many. */
+  /** The number of schemas that may still be visited. The number is limited, because references can expand a few schemas into very many. */
   room: { left: number }
 }
 
-/** The type that a JSON Schema describes, or `unknown` if TypeScript can't express it. */
+/** Returns the type that a JSON Schema describes, or `unknown` if TypeScript can't express it. */
 function typeOf(schema: Json | undefined, { root, depth, room }: Place): string {
   if (!isJsonObject(schema) || depth > deepest || --room.left < 0) return 'unknown'
   const within = (inner: Json | undefined): string => typeOf(inner, { root, depth: depth + 1, room })

@@ -10,7 +10,7 @@ export function exactText(content: Content, value: unknown): Content {
   return typeof content === 'string' && !isPlain && isMistakable(content, value) ? JSON.stringify(content) : content
 }
 
-/** The text that the script gets for a recorded result. */
+/** Returns the text that the script gets for a recorded result. */
 export function textForScript(content: Content, ok: boolean): string {
   if (typeof content === 'string') return content
   const text = textOf(content)

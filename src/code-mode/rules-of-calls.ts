@@ -3,7 +3,7 @@ import type { AgentRules } from '../agent/types/options.ts'
 
 type CallRules = Required<Pick<AgentRules<never>, 'hooks' | 'plan' | 'around' | 'guardrails'>>
 
-/** The run's hooks, entries and guardrails for calls. They apply to the calls of a script, too. */
+/** Returns the hooks, entries and guardrails of a run that apply to calls. They also apply to the calls of a script. */
 export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   const { rules = {} } = agent
   return {

@@ -33,7 +33,7 @@ export interface ScriptResult {
   value?: Json
   /** The text that the script printed. Absent if the script printed nothing. */
   output?: string
-  /** Notes on calls that ran with other arguments than the script passed. Absent if every call ran as the script made it. */
+  /** Notes on calls that ran with other arguments than the script passed. Absent if every call ran with the arguments of the script. */
   notes?: string[]
 }
 
@@ -89,7 +89,7 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
   )
 }
 
-/** If a guardrail has stopped the script, the outer run has to end, too. */
+/** Returns the result of a script. If a guardrail has stopped the script, the outer run has to end, too. */
 function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId: string): ScriptResult | Question {
   const { runId, stopReason, text, error, pending, state } = result
   if (stopReason === 'answered') return readEnd(text)

@@ -17,7 +17,7 @@ import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
 import { textForScript } from './result-values.ts'
 
 const longestLine = 200
-/** Maximum number of characters of a failed script's output to show. */
+/** Maximum number of characters of a failed script's output that are shown. */
 const shownOutput = 2_000
 /** Maximum number of calls to list in the error of a script that can't continue. */
 const mostToldCalls = 20
@@ -231,7 +231,7 @@ function withOutput(problem: string, output: string): string {
   return output === '' ? problem : `${problem}\nPrinted so far:\n${output.slice(-shownOutput)}`
 }
 
-/** A call as the script made it. */
+/** A call with the arguments that the script passed. */
 interface RecordedCall {
   call: number
   name: string

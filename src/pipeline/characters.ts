@@ -1,4 +1,4 @@
-/** What a character may mean for the end of a sentence. */
+/** The meaning of a character for the end of a sentence. */
 export type CharacterKind =
   | 'lower'
   | 'upper'

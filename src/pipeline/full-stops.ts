@@ -3,21 +3,21 @@ import type { WordLists } from './languages.ts'
 
 /** The meaning of a full stop, judged by the word before it. */
 export type StopMeaning =
-  /** The period does not end the sentence. */
+  /** The full stop does not end the sentence. */
   | 'inside'
-  /** The period ends the sentence if the next word often starts sentences. */
+  /** The full stop ends the sentence if the next word often starts sentences. */
   | 'either'
-  /** The period does not end the sentence before a number. */
+  /** The full stop does not end the sentence before a number. */
   | 'before-number'
-  /** A number of one or two digits. The full stop does not end the sentence before another number or a month. */
+  /** The word is a number of one or two digits. The full stop does not end the sentence before another number or a month. */
   | 'short-number'
-  /** The period ends the sentence, unless a lower-case letter follows. */
+  /** The full stop ends the sentence, unless a lower-case letter follows. */
   | 'end'
 
 /** The length limit of a stored word. A longer word can't be a list number or an initial. */
 const maxWordLength = 24
 
-/** What is known about the words of a sentence so far, as far as it helps to judge a full stop. Its size is constant. */
+/** The facts about the words of a sentence so far that are needed to judge a full stop. Their size is constant. */
 export class WordContext {
   /** The letters, digits and full stops at the current position; `''` after any other character. */
   #word = ''

@@ -7,7 +7,7 @@ export interface SentenceLanguage {
   inside?: readonly string[]
   /** Abbreviations that end a sentence only if one of `starters` follows. Single letters and `U.S.` always belong to this group. */
   either?: readonly string[]
-  /** Abbreviations before numbers: `Fig. 3`. Before anything else they are ordinary words. */
+  /** Abbreviations before numbers: `Fig. 3`. Before any other word, they count as ordinary words. */
   beforeNumbers?: readonly string[]
   /** Words that often start a sentence and are rarely names. */
   starters?: readonly string[]

@@ -26,7 +26,7 @@ interface SpeechSettings {
   speakInterim?: boolean
 }
 
-/** The options of a pipeline: those of a runner, and how it speaks. */
+/** The options of a pipeline: the options of a runner, and settings for speech. */
 export interface PipelineOptions<Context = unknown> extends RunnerOptions<Context>, SpeechSettings {
   /** How the text is split into sentences. */
   sentences?: SentenceOptions
@@ -86,13 +86,13 @@ export class LLMPipeline<Context = unknown> {
     return this.bus.on(name, listener)
   }
 
-  /** Binds tools from the next `generate` on; null removes them. A run in progress keeps its tools. */
+  /** Binds tools for the following calls of `generate`. `null` removes the tools. A run in progress keeps its tools. */
   setToolRegistry(registry: ToolSet | null): void {
     if (registry !== null && !isToolSet(registry)) throw new InvalidOptionError('registry', 'a ToolRegistry or null', registry)
     this.#registry = registry
   }
 
-  /** Whether there is a tool to call now. Reflects tools that were registered or removed after binding. */
+  /** Whether there is a tool to call now. Tools that were registered or removed after binding are taken into account. */
   hasTools(): boolean {
     return holdsTools(this.#registry)
   }

@@ -59,7 +59,7 @@ export class SentenceSplitter {
   #possibleEnd: PossibleEnd | undefined
   /** The text after the possible end. */
   #behind = ''
-  /** The first half of a surrogate pair whose second half has not arrived. */
+  /** The first half of a surrogate pair. Its second half has not arrived yet. */
   #half = ''
 
   /**
@@ -131,7 +131,7 @@ export class SentenceSplitter {
     return sentences
   }
 
-  /** A mark without a word before it ends nothing: `!important`, `.NET`, `... and then`. */
+  /** Whether a character may end the sentence. A mark without a word before it doesn't: `!important`, `.NET`, `... and then`. */
   #mayEnd(kind: CharacterKind): kind is PossibleEnd['kind'] {
     return (kind === 'stop' || kind === 'ellipsis' || kind === 'mark' || kind === 'end') && this.#words.hasWords
   }
@@ -235,7 +235,7 @@ export class SentenceSplitter {
   }
 }
 
-/** Decides by the first character after a possible end that is neither a space nor part of the end. */
+/** Decides whether the sentence ends, by the first character after a possible end that is neither a space nor part of the end. */
 function judge(
   { kind: end, meaning, isStopped, isClosed, isSpaced, behind }: PossibleEnd,
   character: string,
@@ -255,7 +255,7 @@ function judge(
     case 'ellipsis':
       return isSpaced && (kind === 'upper' || kind === 'letter') ? 'ends' : 'goes-on'
     case 'stop':
-      // `3.14`, `file.txt` and `e.g` continue, but not 「OK.然后」.
+      // A sentence continues in `3.14`, `file.txt` and `e.g`, but not in 「OK.然后」.
       if (!isSpaced && (isCased || kind === 'digit' || isAscii(character))) return 'goes-on'
       if (kind === 'lower' || meaning === 'inside') return 'goes-on'
       if (meaning === 'either') return kind === 'upper' ? 'read-word' : 'goes-on'

@@ -23,7 +23,7 @@ export class Speaker {
     this.#signal = signal
   }
 
-  /** Takes the next piece of a text. */
+  /** Adds the next piece of the text, and publishes the sentences that are now complete. */
   say(text: string, iteration: number): void {
     this.#publish(this.#splitter.push(text), iteration)
   }
@@ -33,7 +33,7 @@ export class Speaker {
     this.#splitter.end()
   }
 
-  /** Called when the text is complete. Publishes the rest of it. */
+  /** Called when the text is complete. Publishes the rest of the text. */
   finish(iteration: number): void {
     this.#publish(this.#splitter.end(), iteration)
   }

@@ -40,7 +40,7 @@ export interface Comparison {
   liveModel: boolean
 }
 
-/** Returns the first difference between a recorded run and its replay, step by step. */
+/** Returns the first difference between a recorded run and its replay. The runs are compared step by step. */
 export function firstDifferenceOfRuns(expected: RecordedRun, got: RecordedRun, comparison: Comparison): Difference | undefined {
   const keys = new Set([...Object.keys(expected.steps), ...Object.keys(got.steps)])
   for (const key of [...keys].toSorted(compareSteps)) {

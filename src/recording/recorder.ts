@@ -153,7 +153,7 @@ export class RecordingRecorder implements RunRecorder {
     return this.#around(run, () => this.#called(run, call), next)
   }
 
-  /** Records a piece of work. `begin` returns what to do with its value. */
+  /** Records a piece of work. `begin` returns the function that records the result of the work. */
   async #around<T>(run: RecordedScope, begin: () => (value: T) => void, work: () => Promise<T>): Promise<T> {
     const end = this.#attempt(run, begin)
     const value = await work()
@@ -161,7 +161,7 @@ export class RecordingRecorder implements RunRecorder {
     return value
   }
 
-  /** Runs a part of the recording. The first failure is logged; no failure affects the run. */
+  /** Runs a part of the recording. A failure does not affect the run. The first failure is logged. */
   #attempt<T>({ runId, logger }: RecordedScope, work: () => T): T | undefined {
     try {
       return work()

@@ -120,7 +120,7 @@ function partialOf(run: RecordedRun): string | undefined {
 interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
   model: ChatModel | undefined
   logger: Logger
-  /** The runs that have started, by id. */
+  /** The runs that have been started, by id. */
   scopes: ReadonlyMap<string, RecordedScope>
   /** Functions to call when a run has started, by the id of the run. */
   begun: Map<string, () => void>
@@ -305,7 +305,7 @@ class RecordedControl extends RunControl {
   }
 }
 
-/** Throws `invalid_option` if the recorded settings are invalid. */
+/** Checks the recorded settings. Throws `invalid_option` if they are invalid. */
 function checkSettings(recorded: RecordedRun): void {
   const { provider, model, capabilities } = recorded.given.model
   const generate = () => Promise.reject(new Error('not asked'))

@@ -38,7 +38,7 @@ export interface AppParts extends ServiceParts {
 const anyBody = {}
 const nobody: Caller = { name: '', roles: [] }
 
-/** Answers a request, from a Node.js server or another one. Never rejects. */
+/** Answers a request, which may come from a Node.js server or from any other server. Never rejects. */
 export type App = (request: Request, address: string | undefined, node?: NodeExchange) => Promise<Response>
 
 /** A route, and the check of its request bodies. */

@@ -14,7 +14,7 @@ export interface RunBounds {
   characters: number
   /** How long a run may wait before it is ended, in milliseconds. */
   waitingMs: number
-  /** Maximum number of waiting runs per caller. A caller who has reached the limit can't start another run. */
+  /** Maximum number of waiting runs of one caller. A caller who has reached the limit can't start another run. */
   waitingOfCaller: number
   /**
    * Maximum total size of all waiting runs, in characters. `waitingCharactersOfCaller` is the limit for one caller. A run that would exceed

@@ -302,7 +302,7 @@ class AgentService implements Service {
       const place = runs.kind === 'sqlite' ? { ...runs, folder: resolve(cwd, runs.folder) } : runs
       await this.#runs.open(place)
       await this.#responses.open(place)
-      // The parts are loaded soon, so that no request has to wait, but only after the service answers.
+      // The schema compiler is loaded soon after the start, so that no request has to wait for it, but only after the service answers.
       this.#loading = setTimeout(openForeignAjv, loadAfterMs).unref()
     } catch (error) {
       const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]

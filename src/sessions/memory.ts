@@ -73,7 +73,7 @@ export class SessionMemory {
   made = 0
 }
 
-/** One process's view of the memory. */
+/** The view that one process has of the memory. */
 export class MemorySessionStore implements SessionStore {
   readonly #memory: SessionMemory
   readonly #expireAfterMs: number
@@ -210,7 +210,7 @@ export class MemorySessionStore implements SessionStore {
   #make(id: string): Entry {
     const now = processClock.now()
     for (const entry of this.#memory.entries.values()) {
-      // All sessions after this one were changed later.
+      // The following sessions have all been changed later, so they have not expired either.
       if (entry.updatedAt > now - this.#expireAfterMs) break
       if (this.#isExpired(entry)) this.#memory.entries.delete(entry.id)
     }

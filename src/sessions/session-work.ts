@@ -32,7 +32,7 @@ export interface SessionsDialect {
   readonly beside: Statement
   isAlive(row: Row): boolean
   timeOf(row: Row): number
-  /** The assignments for claiming a session, and for releasing it. */
+  /** The SQL assignments for claiming a session. `noOwner` contains those for releasing it. */
   owned(): Statement
   readonly noOwner: Statement
   /** Clauses at the end of a `SELECT`. `locked` locks the rows; `skipsLocked` also skips rows that others have locked. */

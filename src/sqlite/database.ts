@@ -9,7 +9,7 @@ import { differenceOf } from './table-shapes.ts'
 /** The time between two attempts to get a lock, in milliseconds. */
 const retryMs = 5
 
-/** Identifies a kind of file and defines its tables. */
+/** The properties of a kind of file, and the definitions of its tables. */
 export interface Schema extends FileKind {
   /**
    * The migrations. The migration at index n upgrades a file from version n to version n + 1. A released migration never changes, because
@@ -18,7 +18,7 @@ export interface Schema extends FileKind {
   readonly migrations: readonly string[]
   /** SQLite's `application_id`, by which a file is recognized as this kind. */
   readonly applicationId: number
-  /** Whether deleted data is overwritten. Default: false; the bytes then stay until SQLite reuses their space. */
+  /** Whether deleted data is overwritten. Default: false; the deleted bytes then stay in the file until SQLite reuses their space. */
   readonly erases?: boolean
   /** Whether to refuse a copy of a file while the original is in use. Requires a table `home`. Default: false. */
   readonly isUnique?: boolean
@@ -53,7 +53,7 @@ export function openDatabase(
     writeAhead(database, performance.now() + busyTimeoutMs)
     if (schema.erases) database.exec('PRAGMA secure_delete = ON')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
-    // Only macOS has these settings. Without them, its disks may keep written data in their own cache.
+    // Only macOS has these settings. Without them, macOS may leave written data in the cache of the disk.
     const isFull = synchronous === 'full' ? 1 : 0
     database.exec(`PRAGMA fullfsync = ${isFull}; PRAGMA checkpoint_fullfsync = ${isFull}`)
     if (version < schema.migrations.length) migrate(database, schema, file)
@@ -123,7 +123,7 @@ function checkedVersion(database: DatabaseSync, { noun, code, applicationId, mig
 function migrate(database: DatabaseSync, schema: Schema, file: string): void {
   const { migrations, applicationId } = schema
   inTransaction(database, () => {
-    // The version is read again: another process may have migrated the file first.
+    // The version is read again, because another process may have migrated the file first.
     for (const migration of migrations.slice(checkedVersion(database, schema, file))) database.exec(migration)
     database.exec(`PRAGMA application_id = ${applicationId}`)
     database.exec(`PRAGMA user_version = ${migrations.length}`)
@@ -131,7 +131,7 @@ function migrate(database: DatabaseSync, schema: Schema, file: string): void {
 }
 
 /**
- * Empties the log beside the file, which may still hold data that was deleted from the file. Does nothing while another process uses the
+ * Empties the log beside the file. The log may still hold data that was deleted from the file. Does nothing while another process uses the
  * file.
  */
 export function emptyLog(database: DatabaseSync): void {

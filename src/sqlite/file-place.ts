@@ -3,7 +3,10 @@ import { dirname } from 'node:path'
 import { ToolloopError } from '../core/errors.ts'
 import type { FileKind } from './problems.ts'
 
-/** Replaces `mkdirSync(…, { recursive: true })`, which never returns if a folder can't be created, such as in /proc. */
+/**
+ * Creates a folder and its parents. `mkdirSync(…, { recursive: true })` is not used, because it never returns if a folder can't be created,
+ * such as in /proc.
+ */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   if (dirname(folder) !== folder) makeFolder(dirname(folder))
@@ -52,7 +55,7 @@ function checkLocal({ noun, code }: FileKind, folder: string, file: string): voi
   }
 }
 
-/** The magic numbers of statfs(2). */
+/** The magic numbers of network file systems, as statfs(2) reports them. */
 const networks: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',

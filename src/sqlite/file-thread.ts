@@ -22,7 +22,7 @@ export interface Asked {
 }
 export type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
 
-/** How the thread opens a file: the database, and the options of its contents. */
+/** The options with which the thread opens a file: the options of the database, and the options of its contents. */
 export interface OpenOptions {
   database: DatabaseOptions
   own: unknown
@@ -31,7 +31,7 @@ export interface OpenOptions {
 /** A message from a store to the thread. */
 export interface ToThread {
   store: number
-  /** Sent with the first message of a store. */
+  /** The options for opening the file. Sent with the first message of a store. */
   open?: OpenOptions
   calls?: readonly Asked[]
   close?: true
@@ -40,10 +40,10 @@ export interface ToThread {
 export interface FromThread {
   store: number
   answers: readonly Answer[]
-  /** A warning for the log, such as a clock that jumped. */
+  /** A warning for the log, for example about a clock that has jumped. */
   warning?: string
   closed?: true
-  /** Why closing the file failed. */
+  /** The reason why closing the file failed. */
   problem?: string
 }
 
@@ -103,7 +103,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
         const answers = asked.map(({ id, call }): Answer => {
           database.exec('SAVEPOINT one')
           try {
-            // `SqliteFile` types a method's name and arguments together.
+            // The cast is safe, because `SqliteFile` types a method's name and arguments together.
             const method = tables[call.name as keyof Tables] as (...args: unknown[]) => unknown
             const done = method.apply(tables, [...call.args])
             const value = isWork(done) ? doAtOnce(done, (statement) => statements.rowsOf(statement)) : done

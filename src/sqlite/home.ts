@@ -6,7 +6,7 @@ import type { FileKind } from './problems.ts'
 
 /**
  * Throws if the file is a copy whose original is in use. The lock files of the owners are next to the original, so a process that opens the
- * copy would consider these owners dead. A file that was moved or restored from a backup passes, because no original is in use.
+ * copy would consider these owners dead. A file that was moved or restored from a backup is accepted, because no original is in use.
  */
 export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { file, real }: { file: string; real: string }): void {
   const home = database.prepare('SELECT id, path FROM home').get()

@@ -119,7 +119,7 @@ function connect(database: DatabaseSync, warn: (message: string) => void): Conne
   }
 }
 
-/** Adds the owner to the owners of the file, and removes dead ones. */
+/** Adds the owner to the owners of the file, and removes owners that are dead. */
 function enter(
   { database, owners: sharing, clock }: Pick<Connection, 'database' | 'owners' | 'clock'>,
   owner: Owner,

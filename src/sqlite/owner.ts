@@ -15,7 +15,7 @@ export class Owner {
   readonly #folder: string | undefined
   #lock: DatabaseSync | undefined
 
-  /** Without a folder, only this process uses the data, and every owner is alive. */
+  /** `folder` is the folder for the lock files. Without a folder, only this process uses the data, and every owner counts as alive. */
   constructor(folder: string | undefined) {
     this.#folder = folder
   }

@@ -45,7 +45,7 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error) === busy
 }
 
-/** The primary result code: the lowest byte of an extended one. */
+/** Returns the primary result code of SQLite, which is the lowest byte of an extended code. */
 function codeOf(error: unknown): number | undefined {
   const isSqlite = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
   return isSqlite ? (error.errcode as number) & 0xff : undefined

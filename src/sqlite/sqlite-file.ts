@@ -17,7 +17,7 @@ export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...ar
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? ResultOf<Value> : never
 
-/** Receives warnings, and is notified if the thread is lost. */
+/** Receives the warnings of the thread, and the news that the thread is lost. */
 export interface Told {
   logger: Logger
   lost?: (problem: ToolloopError) => void
@@ -38,7 +38,7 @@ export class SqliteFile<Tables extends Methods> {
   #ids = 0
   #closed = false
 
-  /** Calls `lost` if the thread dies before the file is closed. The file can still be used afterwards, with a new owner. */
+  /** `lost` is called if the thread dies before the file is closed. The file can still be used afterwards, with a new owner. */
   constructor(kind: FileKind, thread: FileThread, options: OpenOptions, { logger, lost }: Told) {
     this.#kind = kind
     this.#thread = thread
@@ -54,7 +54,7 @@ export class SqliteFile<Tables extends Methods> {
    */
   call<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
     const answer = this.#ask({ name, args })
-    // Calls made in the same tick are sent together.
+    // The calls of one tick are sent together.
     if (!this.#isSending) queueMicrotask(() => this.#sendBatch())
     this.#isSending = true
     return answer
@@ -156,7 +156,7 @@ function checkInteger(option: string, value: number, least: number): void {
   if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
 }
 
-/** Receives what the thread sends to one store. */
+/** Receives the messages that the thread sends to one store. */
 export interface Listener {
   answered(message: FromThread): void
   /** Called when the thread has ended. The store can then no longer be used. */
@@ -195,7 +195,7 @@ export class FileThread {
     this.expectAnswer(store, true)
   }
 
-  /** Keeps the process alive only while a store waits for an answer. */
+  /** Sets whether a store waits for an answer. The process stays alive only while a store waits. */
   expectAnswer(store: number, isExpected: boolean): void {
     if (isExpected) this.#busy.add(store)
     else this.#busy.delete(store)
@@ -203,7 +203,7 @@ export class FileThread {
     else this.#thread?.ref()
   }
 
-  /** Returns false if there is nothing to close. */
+  /** Closes the file of a store. Returns false if there is no file to close. */
   close(store: number): boolean {
     if (!this.#listeners.has(store)) return false
     this.expectAnswer(store, true)

@@ -4,7 +4,7 @@ import type { Statement } from '../sql/statement.ts'
 export type Row = Record<string, SQLOutputValue>
 type Value = SQLOutputValue | undefined
 
-/** Caches prepared statements by their text. Binds undefined as NULL. */
+/** Caches prepared statements by their text. Undefined is bound as NULL. */
 export class Statements {
   readonly #database: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
@@ -25,7 +25,7 @@ export class Statements {
     return this.#prepare(sql).all(...values.map((value) => value ?? null))
   }
 
-  /** Iterates over the rows, for results that are large or may not be read to the end. */
+  /** Iterates over the rows. Use it for results that are large, or that may not be read to the end. */
   each(sql: string, ...values: Value[]): Iterable<Row> {
     return this.#prepare(sql).iterate(...values.map((value) => value ?? null))
   }

@@ -1,2 +1,2 @@
-// This file is CommonJS. A `require` lets the caller give its own error for a missing package, and bundlers follow it.
+// This file is CommonJS, because the error of its `require` can be replaced by a helpful one, and because bundlers follow a `require`.
 exports.loadApi = () => require('@opentelemetry/api')

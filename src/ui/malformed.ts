@@ -48,7 +48,7 @@ export function urlAt(value: unknown, path: string): string {
   return isUrl ? value : fail(path, 'a URL that begins with `https:`, `http:` or `data:`', value)
 }
 
-/** Writes a value as JSON text. */
+/** Returns a value as JSON text. */
 export function jsonOf(value: unknown, path: string): string {
   try {
     if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)

@@ -12,8 +12,8 @@ export interface AgentHost {
   /** Runs one call of the last turn. LangChain requests all calls of a turn at once. Must not reject. */
   answerCall(id: string, name: string): Promise<ToolMessage>
   /**
-   * Called before every turn, once the calls of the previous turn are answered, and after a turn without calls. Returns messages to add
-   * before the model is asked, or undefined to end the loop.
+   * Called before every turn: once the calls of the previous turn are answered, and also after a turn without calls. Returns messages to
+   * add before the model is asked, or undefined to end the loop.
    */
   beginTurn(): Promise<BaseMessage[] | undefined>
 }
@@ -79,8 +79,8 @@ export async function runAgent(
 }
 
 /**
- * Accepts any arguments: they were parsed and validated when the turn was planned, and LangChain words its errors for the model
- * differently.
+ * Creates a tool that accepts any arguments. The arguments were already parsed and validated when the turn was planned, and LangChain words
+ * its errors for the model differently.
  */
 function toolFor(host: AgentHost, { id = '', name }: { id?: string; name: string }): DynamicStructuredTool {
   return new DynamicStructuredTool({ name, description: '', schema: { type: 'object' }, func: () => host.answerCall(id, name) })

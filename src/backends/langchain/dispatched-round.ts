@@ -8,7 +8,7 @@ interface Dispatch {
   isBegun: boolean
   /** Resolved when LangChain requests the call. */
   begun: PromiseWithResolvers<void>
-  /** Resolved with the call's record, unless it has to wait for a decision. */
+  /** Resolved with the call's record, unless the call has to wait for a decision. */
   ended: PromiseWithResolvers<ToolCallRecord>
 }
 

@@ -28,13 +28,13 @@ export async function openLangChainLoop(create?: CreateAgent): Promise<Loop> {
   return (execution) => new LangChainRun(execution).finish(create)
 }
 
-/** The check of the installed LangChain, which runs once. */
+/** The result of checking the installed LangChain. The check runs once. */
 let installed: Promise<void> | undefined
 
 class LangChainRun implements AgentHost {
   readonly #execution: Execution
   #place: Place = { iteration: 1 }
-  /** The number of messages in LangChain's state, including those it is about to add. */
+  /** The number of messages in LangChain's state, including messages that LangChain is about to add. */
   #known: number
   /** The last reply, until its calls are answered and the next step is decided. */
   #open: { turn: Reply; round: DispatchedRound | undefined } | undefined

@@ -12,7 +12,8 @@ import {
 import { parseArguments } from '../../tools/arguments.ts'
 
 /**
- * The id of a message in LangChain's state. For a tool result, the id is derived from the call; for any other message, from its position.
+ * The id of a message in LangChain's state. The id of a tool result is derived from its call, and the id of any other message from its
+ * position.
  */
 export function stateId(message: ChatMessage, position: number): string {
   return isToolResult(message) ? `result-${message.toolCallId}` : `message-${position}`

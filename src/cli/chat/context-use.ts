@@ -12,7 +12,7 @@ export interface Context {
   window: number | undefined
 }
 
-/** Estimates how much of the context window is used, and by what. */
+/** Estimates how much of the context window is used, and which parts of the request use it. */
 export function describeContext({ instructions, tools, messages, window }: Context): string[] {
   const own = instructions === undefined ? 0 : estimateTokens({ role: 'system', content: instructions })
   const ofTools = tools.length === 0 ? 0 : estimateUsage({ messages: [], tools }, { text: '' }).inputTokens

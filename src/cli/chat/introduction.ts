@@ -4,7 +4,10 @@ import { type AnyTool, definitionsOf } from '../../tools/tool.ts'
 const mostTools = 8
 const mostExamples = 3
 
-/** Lines that say what can be done in a new chat: the folder, the tools, examples that work there, and how to get a language model. */
+/**
+ * Returns lines that say what a person can do in a new chat: the folder, the tools, examples that work there, and how to get a language
+ * model.
+ */
 export function introduction(
   folder: string,
   tools: readonly AnyTool[],

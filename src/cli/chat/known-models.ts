@@ -18,8 +18,8 @@ interface KnownModel {
 }
 
 /**
- * The models that can be used: models in the configuration, models of servers on this machine, models of providers whose API key is set,
- * and the demo model.
+ * Returns the models that can be used: models in the configuration, models of servers on this machine, models of providers whose API key is
+ * set, and the demo model.
  */
 export async function knownModels({ env, cwd }: Pick<CliIO, 'env' | 'cwd'>, signal: AbortSignal): Promise<KnownModel[]> {
   const { models: configured = {} } = (await readConfig(cwd, env)) ?? {}

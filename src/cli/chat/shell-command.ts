@@ -65,7 +65,7 @@ async function endAll(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) kill(child, 'SIGKILL')
 }
 
-/** Sends a signal to a command and everything it has started. */
+/** Sends a signal to a command and to everything that the command has started. */
 function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (process.platform === 'win32' || child.pid === undefined) child.kill(signal)

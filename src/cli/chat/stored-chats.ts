@@ -8,7 +8,7 @@ interface StoredChat {
   id: string
   /** The first line of the first prompt. */
   firstLine: string
-  /** How long ago the conversation changed, its length, and whether a run is using it. */
+  /** A text that says how long ago the conversation changed, how long it is, and whether a run is using it. */
   about: string
 }
 
@@ -38,7 +38,7 @@ export async function pickSession(sessions: Sessions, lines: Lines, signal: Abor
   return at === undefined ? undefined : chats[at]?.id
 }
 
-/** Whether a person named the conversation, with `--session`. */
+/** Whether a person has chosen the id of the conversation, with `--session`. */
 export function isNamed(id: string): boolean {
   return !/^chat-\d{8}-\d{6}-/.test(id)
 }

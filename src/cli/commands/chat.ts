@@ -200,7 +200,7 @@ class Chat implements ChatState {
   }
 
   async #use(choice: ModelChoice): Promise<void> {
-    // If the model can't be created, this rejects before anything changes.
+    // Creates the runner first. If that fails, nothing has changed yet.
     await this.#createRunner(choice)
     this.#choice = choice
     this.#runner = undefined

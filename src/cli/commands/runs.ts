@@ -27,7 +27,7 @@ import { type CliIO, shorten, Terminal, withoutControls } from '../terminal/term
 const defaultLimit = 50
 /** Maximum page size of a journal. */
 const largestPage = 1_000
-/** Number of characters of a message that `runs show` shows. */
+/** Maximum number of characters of a message that `runs show` shows. */
 const shownLength = 2_000
 
 /** `toolloop runs list`: lists the runs of a journal, newest first. Resolves with the exit code. */
@@ -52,7 +52,7 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
   })
 }
 
-/** Whether a run's latest model has this name: `provider/model`, or only the provider or the model. */
+/** Whether a run's latest model matches this name: `provider/model`, or only the provider or the model. */
 function isModel(name: string | undefined, given: string): boolean {
   return name !== undefined && (name === given || name.startsWith(`${given}/`) || name.endsWith(`/${given}`))
 }
@@ -101,7 +101,7 @@ export async function resumeRun(runId: string, flags: Flags, io: CliIO): Promise
   return continueRun(runId, flags, io, async () => [])
 }
 
-/** `toolloop runs decide ID`: decides what a run waits for, and continues it. Resolves with the run's exit code. */
+/** `toolloop runs decide ID`: decides on the pending calls of a run, and continues the run. Resolves with the run's exit code. */
 export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   return continueRun(runId, flags, io, async (run, { terminal, tools, signal }) => {
     const items = run.pending.filter(({ toolCallId }) => flags.call === undefined || toolCallId === flags.call)

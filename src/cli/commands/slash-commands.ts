@@ -37,7 +37,7 @@ export interface ChatState {
 interface SlashCommand {
   usage: string
   help: string
-  /** Resolves with `'quit'` to end the chat. */
+  /** Runs the command. Resolves with `'quit'` to end the chat. */
   run(state: ChatState, argument: string): Promise<'quit' | undefined> | 'quit' | undefined
 }
 
@@ -67,7 +67,7 @@ const otherNames = new Map([
 /** The names of all commands, with their slash. */
 export const slashCommands: readonly string[] = [...commands.keys()].map((name) => `/${name}`)
 
-/** Runs a line that starts with a slash. */
+/** Runs a line that starts with a slash. Resolves with `'quit'` to end the chat. */
 export async function runSlashCommand(line: string, state: ChatState): Promise<'quit' | undefined> {
   const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const command = commands.get(otherNames.get(name) ?? name)

@@ -12,7 +12,7 @@ const extensions = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 /**
  * Loads the tools of modules, in order: named exports that are tools or arrays of tools, and a default export that is a tool, an array, an
  * object of tools or a ToolRegistry. Ignores other named exports. Rejects with `invalid_option` if a module can't be loaded or has no
- * tools, and with `invalid_tool` for an invalid tool or a duplicate name. The message names the file.
+ * tools, and with `invalid_tool` for an invalid tool or a duplicate name. The message of the error names the file.
  */
 export async function loadTools(paths: readonly string[], cwd: string): Promise<AnyTool[]> {
   const origins = new Map<string, string>()

@@ -24,7 +24,7 @@ export async function openSession({ session: id }: Flags, { cwd }: CliIO): Promi
   return { id, sessions, close: () => sessions.close() }
 }
 
-/** Opens the conversations of a folder. Creates their file if needed, readable only by its owner, in a folder that Git ignores. */
+/** Opens the conversations of a folder. If needed, creates their file, which only its owner can read, in a folder that Git ignores. */
 export async function openSessions(folder: string): Promise<Sessions> {
   const file = fileIn(folder)
   if (!existsSync(file)) {

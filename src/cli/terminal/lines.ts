@@ -3,9 +3,9 @@ import type { TypedText } from './editor/keyed-input.ts'
 import type { PickerItem } from './editor/picker.ts'
 import type { CliIO } from './terminal.ts'
 
-/** The input of a chat. */
+/** The input of a chat, as lines from a terminal, a file or a pipe. */
 export interface Lines {
-  /** Whether a person is at the terminal. */
+  /** Whether the lines are typed by a person at a terminal. */
   readonly interactive: boolean
   /** Called for Ctrl-C on a terminal. The process does not end. `typed` says whether there is text after the prompt. */
   onInterrupt: (typed: boolean) => void
@@ -42,7 +42,7 @@ export interface Lines {
   takeBack(first?: TypedText): void
   /** Lets another program use the terminal during `work`. */
   lend<T>(work: () => Promise<T>): Promise<T>
-  /** Removes the prompt from the screen during other output; `show` restores it. */
+  /** `hide` removes the prompt from the screen while other output is written. `show` restores the prompt. */
   hide(): void
   show(): void
   close(): void

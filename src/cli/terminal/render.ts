@@ -9,7 +9,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { previewOf } from './result-preview.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
-/** How many lines of a script are shown. */
+/** Maximum number of lines of a script that are shown. */
 const maxScriptLines = 60
 /** Maximum number of characters of a call's arguments, and of a failure, on the line of a call. */
 const maxArgumentsLength = 120

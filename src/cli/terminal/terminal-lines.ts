@@ -13,7 +13,7 @@ import { wrapWords } from './wrap-words.ts'
  */
 const pasteMarksOn = '\x1b[?2004h'
 const pasteMarksOff = '\x1b[?2004l'
-/** A question that one key answers. */
+/** A question that is answered with a single key. */
 interface Choice {
   question: string
   /** The label of each key. */
@@ -66,9 +66,9 @@ export class TerminalLines implements Lines {
   #choice: Choice | undefined
   /** The list that is shown in place of a question. */
   #picker: Picker | undefined
-  /** When a key was last typed at the prompt. */
+  /** When a key was last typed at the prompt, on the clock of `performance.now()`. */
   #typedAt = Number.NEGATIVE_INFINITY
-  /** Whether the question is an edit of a draft, which Ctrl-C leaves. */
+  /** Whether the question edits a draft. Ctrl-C then ends the question. */
   #isDraft = false
   /** Prompts that were typed ahead and wait for `next`. */
   #queue: TypedText[] = []
@@ -307,7 +307,7 @@ export class TerminalLines implements Lines {
     return new KeyedInput(this.#io, { prompt: '', above: () => [...this.#rowsAbove(), ...this.#rowsOf(question)] }, 'typed')
   }
 
-  /** Leaves an answered question on the screen. */
+  /** Writes an answered question to the screen, where it stays. */
   #leaveQuestion(text: string): void {
     for (const row of this.#rowsOf(text)) this.#io.stderr.write(`${row}\r\n`)
   }

@@ -106,13 +106,13 @@ export class Terminal {
     if (this.#midLine || this.#tail !== '') this.#write('\n')
   }
 
-  /** Writes a line to stderr, below everything on the screen. */
+  /** Writes a line to stderr, below the content of the screen. */
   note(line: string): void {
     const rows = this.#io.stderr.isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, this.columns))) : [line]
     for (const row of rows) this.row(row)
   }
 
-  /** Writes a line to stderr without wrapping, below everything on the screen. */
+  /** Writes a line to stderr without wrapping, below the content of the screen. */
   row(line: string): void {
     this.startLine()
     this.#abovePrompt(() => void this.#io.stderr.write(`${this.#io.stderr.isTTY ? steerless(line) : line}\n`))

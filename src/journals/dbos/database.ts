@@ -11,7 +11,7 @@ export type Query = (sql: string, values?: readonly unknown[]) => Promise<Row[]>
 
 export interface DatabaseOptions {
   url: string
-  /** The largest number of connections. */
+  /** Maximum number of connections. */
   connections: number
   /** How long a call retries while the server is unreachable, in milliseconds. */
   outageMs: number
@@ -19,11 +19,11 @@ export interface DatabaseOptions {
 
 /** The delay before a retry, in milliseconds. It starts with the first value and doubles up to the second. */
 const pauses = [50, 2_000] as const
-/** The timeout for a connection, in milliseconds. */
+/** How long to wait for a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
 /**
- * How long a transaction may be idle before the server ends it and releases its locks, in milliseconds. Needed if a process stops in the
- * middle of a transaction.
+ * How long a transaction may be idle before the server ends it and releases its locks, in milliseconds. The limit is needed if a process
+ * stops in the middle of a transaction.
  */
 const idleInTransactionMs = 30_000
 
@@ -35,7 +35,7 @@ const mostPrepared = 200
  */
 const mostValues = 30
 
-/** Returns the name under which the connections of a pool prepare a statement. Undefined if the statement is not prepared. */
+/** Returns the name under which the connections of a pool prepare a statement. Returns undefined if the statement is not prepared. */
 function preparedName(text: string, prepared: Map<string, string>): string | undefined {
   const known = prepared.get(text)
   // Skips statements that return all columns: a prepared one fails after another process has added a column.

@@ -75,7 +75,10 @@ export class DbosProcess {
   readonly #dbos: Dbos['DBOS']
   readonly #problem: (error: unknown) => ToolloopError
 
-  /** `problem` converts errors of DBOS. Throws `invalid_option` if DBOS was launched before the first journal was created. */
+  /**
+   * `problem` converts errors of DBOS to errors of this package. The constructor throws `invalid_option` if DBOS was launched before the
+   * first journal was created.
+   */
   constructor({ DBOS }: Dbos, problem: (error: unknown) => ToolloopError) {
     this.#dbos = DBOS
     this.#problem = problem
@@ -162,7 +165,7 @@ export class DbosProcess {
       }
     })
     executions.set(id, execution)
-    // The promise may reject before anything awaits it.
+    // This handler is needed because the promise may reject before anything awaits it.
     promise.catch(() => {})
     try {
       const start = this.#dbos.startWorkflow(started, { workflowID: id, workflowIDReusePolicy: 'reject' })

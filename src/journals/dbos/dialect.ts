@@ -4,12 +4,12 @@ import type { Dialect } from '../queries/dialect.ts'
 /** The current time of the server, which all processes share. */
 export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-/** Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
+/** Checks the id of a run. Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
 export function checkRunId(runId: string): void {
   if (!runId.isWellFormed() || runId.includes('\0')) throw new InvalidOptionError('runId', 'well-formed Unicode without NUL', runId)
 }
 
-/** Makes a text storable in PostgreSQL. */
+/** Returns a form of the text that PostgreSQL can store. */
 export function plain(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }

@@ -69,9 +69,9 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 
 /**
  * Records runs in PostgreSQL, for processes on several machines. Each run is executed by one process, as a workflow of DBOS; if that
- * process dies, another continues it within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws `missing_dependency` if a
- * package is not installed, and `invalid_option` if an option is invalid. The first run opens the connection to the database, and rejects
- * with `journal_failed` if the connection fails. Open connections keep the process alive until `close()`.
+ * process dies, another process continues the run within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`. Throws
+ * `missing_dependency` if a package is not installed, and `invalid_option` if an option is invalid. The first run opens the connection to
+ * the database, and rejects with `journal_failed` if the connection fails. Open connections keep the process alive until `close()`.
  *
  * ```ts
  * const journal = dbosJournal({ url: process.env.DATABASE_URL ?? '', agent: 'refunds' })

@@ -7,7 +7,10 @@ const most = 1_000
 /** Reads the steps that a workflow has recorded since the last read. Steps that were read before are not read again. */
 export class NewSteps {
   readonly #dbos: Pick<DbosProcess, 'stepsFrom'>
-  /** The names of the first steps of each workflow, up to the first step that has not been recorded yet. A failed step has no name. */
+  /**
+   * The names of the first steps of each workflow, up to the first step that has not been recorded yet. For a failed step, the name is
+   * undefined.
+   */
   readonly #begun = new Map<string, (string | undefined)[]>()
 
   constructor(dbos: Pick<DbosProcess, 'stepsFrom'>) {

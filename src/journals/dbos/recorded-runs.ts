@@ -28,7 +28,7 @@ export interface StepTotals {
   characters: number
 }
 
-/** An execution that is over. */
+/** An execution that has ended. */
 export interface PastExecution extends StepTotals {
   epoch: number
   /** Names of the recorded steps that have to be executed again. */
@@ -190,7 +190,7 @@ export function storedRunOf(run: Row, dead: ReadonlySet<unknown>): StoredRun {
   }
 }
 
-/** A run to be deleted. */
+/** A run that is to be deleted. */
 export interface Doomed {
   n: unknown
   runId: string

@@ -9,8 +9,9 @@ import type { Database } from './database.ts'
 const answerMs = 2_000
 
 /**
- * Rejects with `journal_failed` if a pooler may run each transaction in a different server session, like PgBouncer in transaction mode. A
- * lock would then belong to a session that other clients reuse, and no owner would ever count as dead.
+ * Checks whether the connection goes through a pooler. Rejects with `journal_failed` if the pooler may run each transaction in a different
+ * server session, like PgBouncer in transaction mode. A lock would then belong to a session that other clients reuse, and no owner would
+ * ever count as dead.
  */
 export async function checkSession(client: Client, database: Database): Promise<void> {
   const session = async () => Number((await client.query('SELECT pg_backend_pid() AS pid')).rows[0]?.pid)

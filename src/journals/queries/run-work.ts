@@ -28,7 +28,7 @@ export interface RunsDialect extends Dialect {
   readonly place: string
   /** The current time, which all processes share, in milliseconds. */
   now(): Statement
-  /** The condition that a run has this id. */
+  /** Returns the condition that a run has this id. */
   hasId(runId: string): Statement
   /** Clauses at the end of a `SELECT` that lock its rows: `locked` against all other transactions, `shared` only against changes. */
   readonly locked: Statement

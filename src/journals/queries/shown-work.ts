@@ -98,7 +98,7 @@ export abstract class ShownWork {
     const { n } = run
     if (packed !== '') yield* this.#insert('events', ['run', 'id', 'type', 'data'], [[n, last, packedType, packed]])
     if (firstEventId > Number(run.first_event)) yield sql`DELETE FROM ${this.table('events')} WHERE run = ${n} AND id < ${firstEventId}`
-    // Stored as JSON, because a secret may contain characters that a database can't store as text.
+    // The secrets are stored as JSON, because a secret may contain characters that a database can't store as text.
     const values = secrets.map((secret) => JSON.stringify(secret))
     yield* this.#insert(
       'secrets',

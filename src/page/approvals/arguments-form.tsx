@@ -82,7 +82,7 @@ export function ArgumentsForm({ decision, submit }: FormProps) {
   )
 }
 
-/** The schema of the edited arguments. It accepts any JSON if the tool’s schema is not known here. */
+/** Returns the schema of the edited arguments. If the tool's schema is not known here, returns a schema that accepts any JSON. */
 function useSchema({ tool, agents }: Item, large: Arguments): JsonSchema {
   const found = useLive().state?.tools.find(({ function: { name } }) => name === tool)?.function.parameters
   const known = agents.length === 0 ? found : undefined

@@ -22,7 +22,7 @@ const forms = { approval: Approval, client_tool: ClientTool, question: Question,
 
 export interface DecisionCardProps {
   decision: OpenDecision
-  /** Whether the card is shown outside of its run and links to it. Default false. */
+  /** Whether the card is shown outside its run. The card then links to the run. Default false. */
   link?: boolean
   /** Whether the card has a checkbox that selects it for a bulk decision. Default false. */
   hasBox?: boolean
@@ -32,7 +32,7 @@ export interface DecisionCardProps {
   onDecided: () => void
 }
 
-/** A pending item to decide on. Re-renders only for its own changes, if `onDecided` stays the same. */
+/** A card on which the user decides on a pending item. If `onDecided` stays the same, the card re-renders only when the item changes. */
 export function DecisionCard({ decision, link = false, hasBox = false, hasSaid = true, onDecided }: DecisionCardProps) {
   const { item, isSelected } = decision
   const live = useLive()

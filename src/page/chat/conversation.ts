@@ -42,7 +42,7 @@ export class Conversation {
   #run = signal<CurrentRun | undefined>(undefined)
   /** Whether a run is being started, or earlier runs are being restored. */
   #isBusy = signal(false)
-  /** The conversation so far, as input for the next run. */
+  /** The messages of the conversation so far, as input for the next run. */
   #messages: unknown[] = []
   #isClosed = false
   #wasRestored = false
@@ -111,7 +111,7 @@ export class Conversation {
     void this.restore()
   }
 
-  /** Sends the text. */
+  /** Sends the text in the field. */
   async ask(): Promise<void> {
     const input = this.text.value.trim()
     if (input === '' || !this.canAsk.value) return
@@ -187,7 +187,7 @@ export class Conversation {
     if (steps === this.steps.value) this.failure.value = messageOf(thrown)
   }
 
-  /** Resolves when the run has ended. */
+  /** Follows a run. Resolves when it has ended. */
   #follow(id: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const steps = this.steps.value

@@ -46,7 +46,7 @@ export function stateOfCall({ status, outcome, startedAt }: CallView): CallState
 /** Maximum number of runs that are followed at once. If there are more, the oldest are dropped. */
 const mostRuns = 1_000
 
-/** The latest calls of all runs. */
+/** Collects the latest calls of all runs. */
 export class LatestCalls {
   /**
    * The view of each run, by run id. A nested run shares the view of the outermost run. A view contains only the last turn of its run, and

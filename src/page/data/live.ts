@@ -79,7 +79,7 @@ export class Live {
     return this.#isOver
   }
 
-  /** Resolves with the first state and the newest runs. Throws an `ApiError`. */
+  /** Starts to follow the service. Resolves when the first state and the newest runs have arrived. Rejects with an `ApiError`. */
   async start() {
     await this.#load(true)
     if (this.#isOver) return

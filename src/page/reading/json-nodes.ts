@@ -1,4 +1,4 @@
-/** The keys and indexes that lead to a value. */
+/** The keys and indexes on the path to a value. */
 export type JsonPath = (string | number)[]
 
 /** A node of the tree: a value within JSON, or a range of the parts of a long value. */

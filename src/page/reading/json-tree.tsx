@@ -109,7 +109,7 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
     const node = target instanceof Element ? drawn.nodeAt(target) : undefined
     if (node !== undefined && node !== selected) select(node)
   }
-  /** Without a text selection, copies the focused row. */
+  /** Copies the focused row, unless the user has selected text. */
   const copy = (event: ClipboardEvent) => {
     if (getSelection()?.isCollapsed === false) return
     event.clipboardData?.setData('text/plain', textOf(selected))

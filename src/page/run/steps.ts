@@ -80,7 +80,9 @@ export class Steps {
     this.#changes.tell()
   }
 
-  /** Adds the answer of a run that has ended, taken from its result. The answer is complete even if some events are no longer stored. */
+  /**
+   * Adds the answer of an ended run. The answer comes from the run's result, so it is complete even if some events are no longer stored.
+   */
   answer(text: string): void {
     if (text === '') return
     const last = this.#steps.findLast(({ kind }) => kind !== 'note' && kind !== 'reasoning')

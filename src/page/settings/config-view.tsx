@@ -78,7 +78,7 @@ class ConfigText {
     this.failure.value = undefined
   }
 
-  /** Handles the current state of the configuration. */
+  /** Handles a state of the configuration that the service has sent. */
   see(now: ConfigState): void {
     if (this.state.value === undefined || !isNewer(now, this.state.value)) return
     // The text is not replaced while it has unsaved changes. Saving it will report the conflict.

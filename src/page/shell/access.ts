@@ -124,7 +124,7 @@ export function signOut(): void {
 export function takeLink(): boolean {
   const code = takeLinkCode()
   if (code === undefined) return false
-  // Other tabs stay signed in until the link has been used.
+  // Only this tab is signed out, so that other tabs stay signed in until the link has been used.
   close({ by: 'link', code, before: token() ?? '', failure: '' })
   return true
 }

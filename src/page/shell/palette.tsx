@@ -21,7 +21,7 @@ export interface Commands {
 }
 
 const mostShown = 60
-/** How long typing must pause before the request, in milliseconds. */
+/** How long typing must pause before the service is asked, in milliseconds. */
 const searchMs = 200
 /** Number of options by which Page Down moves. */
 const pageSize = 8

@@ -18,7 +18,7 @@ import { View } from './view.tsx'
 const oldEventsMs = 1_000
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 
-/** The frame of every view. */
+/** The frame around every view. */
 export function Shell({ session }: { session: Session }) {
   const { live } = session
   const main = useRef<HTMLElement>(null)
@@ -136,7 +136,7 @@ function WaitingCount() {
   )
 }
 
-/** Sets the window title; renders nothing. */
+/** Sets the window title. Renders no elements. */
 function Title() {
   const { length } = useLive().pending
   const text = `${length > 0 ? `(${length}) ` : ''}${title.value} · toolloop`

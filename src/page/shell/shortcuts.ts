@@ -136,7 +136,7 @@ function isWriting(target: EventTarget | null): target is HTMLElement {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 }
 
-/** Leaves a field, or returns from a run to the list. */
+/** Leaves the field that has the focus, or returns from a run to the list. */
 function leave(): void {
   const { activeElement } = document
   if (isWriting(activeElement)) activeElement.blur()

@@ -30,7 +30,7 @@ function Parameter({ name, schema, isRequired }: { name: string; schema: JsonSch
   )
 }
 
-/** Describes a schema in a few words. Servers may send anything as a schema. */
+/** Describes a schema in a few words. The schema may be any value, because servers may send anything. */
 function typeOf(schema: JsonSchema | undefined): string {
   if (typeof schema !== 'object' || schema === null) return 'anything'
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')

@@ -75,7 +75,7 @@ export function recordingToText(recording: RunRecording): string {
 export function recordingFromText(text: string, where = 'recording'): RunRecording {
   let json: unknown
   try {
-    // Some editors write a byte order mark.
+    // The pattern removes a byte order mark, which some editors write.
     json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
     throw new InvalidOptionError(where, `a recorded run, which is JSON (${messageOf(error)})`)

@@ -64,15 +64,15 @@ interface HostedAgent extends Agent {
 export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
 
 interface HostParts {
-  /** The model to use if the configuration names none. */
+  /** The model to use if the configuration names no model. */
   model: AnyModel
-  /** Whether `model` is used even if the configuration names another. */
+  /** Whether `model` is used even if the configuration names another model. */
   modelIsFixed: boolean
   registry: ToolRegistry
-  /** The built-in tools to use if the configuration names none. */
+  /** The built-in tools to use if the configuration names no built-in tools. */
   builtinTools: readonly string[]
   options: AgentOptions
-  /** Returns the telemetry to use if the options have none. */
+  /** Returns the telemetry to use if the options contain none. */
   telemetry(): Telemetry | undefined
   /** The secrets of the environment, which are never shown to clients. */
   secrets: readonly string[]

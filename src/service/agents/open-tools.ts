@@ -14,9 +14,9 @@ import { ConfigError } from '../config/config-error.ts'
 /** The open tools of a configuration. */
 export interface OpenedTools {
   sources: readonly ToolSource[]
-  /** Instructions about the tools that a model needs from the start. May be `''`. */
+  /** Instructions about the tools. A model needs them from the start. May be `''`. */
   instructions: string
-  /** The Skills among them, for display. */
+  /** The Skills whose tools are open, for display. */
   skills: FoundSkills
   /** The current state of the MCP servers. */
   servers(): McpServerStatus[]
@@ -24,7 +24,7 @@ export interface OpenedTools {
   close(): Promise<void>
 }
 
-/** The usable Skills, and the problems of the unusable ones. */
+/** The usable Skills, and the problems of the unusable Skills. */
 export interface FoundSkills {
   readonly skills: readonly Skill[]
   readonly problems: readonly SkillProblem[]
@@ -35,7 +35,7 @@ interface Surroundings {
   cwd: string
   /** The service's own files and folders, which no tool may read. */
   ownFiles: readonly string[]
-  /** The built-in tools to use if the configuration names none. */
+  /** The built-in tools to use if the configuration names no built-in tools. */
   builtinTools: readonly string[]
   logger: Logger
   /** Aborted if opening the tools should be cancelled. */

@@ -3,7 +3,7 @@ export class ToolTrials {
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
-  /** Runs a trial call. Its signal aborts with `signal`, and when the service closes. */
+  /** Runs a trial call. The signal of the call aborts when `signal` aborts, and when the service closes. */
   async run<T>(signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const running = call(AbortSignal.any([signal, this.#closing.signal]))
     this.#running.add(running)
@@ -27,7 +27,7 @@ export class ToolTrials {
     }
   }
 
-  /** Cancels the calls in progress, and all later ones. */
+  /** Cancels the calls in progress and all later calls. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.allSettled(this.#running)

@@ -15,7 +15,7 @@ export class SaidText {
     return this.#all
   }
 
-  /** Tracks model requests, including repeated ones. Returns the iteration in which the text of this event began. */
+  /** Notes model requests, including repeated ones. Returns the iteration in which the text of this event began. */
   follow(event: RunEvent): number {
     const { type, meta } = event
     const continues = type === Event.MODEL_START && event.continues === true

@@ -33,7 +33,7 @@ export interface ConfigState {
   reloads: number
   /** The problems of the current file, if it was rejected. Null if it was accepted. */
   lastError: { at: string; problems: readonly Problem[] } | null
-  /** JSON Pointers of changed fields whose new values take effect only after a restart. */
+  /** The changed fields whose new values take effect only after a restart, as JSON Pointers. */
   needsRestart: readonly string[]
 }
 
@@ -50,12 +50,12 @@ export interface ShownConfig {
 /** A requested change: the complete new configuration, or the complete new text of the file. */
 export type ConfigChange = { config: JsonObject } | { text: string }
 
-/** Maximum number of values in a configuration sent as JSON. Converting more values to YAML would take too long. */
+/** Maximum number of values in a configuration that is sent as JSON. Converting more values to YAML would take too long. */
 const maxValues = 5_000
 
 interface ConfigSourceParts {
   file: string | undefined
-  /** The configuration to use if there is no file, in the text format of the file. */
+  /** The text of the configuration to use if there is no file. It has the format of the file. */
   text?: string
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
@@ -150,7 +150,7 @@ export class ConfigSource {
       logger.warn({ file }, 'other users can read the configuration file, and the hashes of tokens in it: `chmod 600` it')
   }
 
-  /** Reads the file and applies changes, if any. Never rejects. */
+  /** Reads the file and applies its changes, if there are any. Never rejects. */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#closed.signal.aborted) return

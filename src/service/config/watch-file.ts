@@ -14,7 +14,8 @@ export interface WatchTimes {
 
 /**
  * Calls a callback when a file may have changed. The file need not exist. Watches the folder of the file and, for a symbolic link, the
- * folder of the target. A watch on the file itself would miss an atomic replacement by a rename or a changed link.
+ * folder of the target. The file itself is not watched, because such a watch would miss that the file is replaced by a rename, or that the
+ * link is changed.
  */
 export class FileWatch {
   readonly #path: string

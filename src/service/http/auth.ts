@@ -32,7 +32,7 @@ export interface Caller {
  */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 
-/** Identifies the sender of a request. Undefined or null if the sender is unknown. */
+/** Identifies the sender of a request. Returns undefined or null if the sender is unknown. */
 export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 
 /** Returns the form in which a token is stored: `sha256:` and 64 hexadecimal digits. */

@@ -20,7 +20,10 @@ interface Instances {
 let instances: Instances | undefined
 const compiled = new WeakMap<JsonSchema, SchemaCheck>()
 
-/** Returns the check of one of this package's own schemas (2020-12). The schema is compiled once, when the first value is checked. */
+/**
+ * Returns the check of a schema (JSON Schema 2020-12) that belongs to this package. The schema is compiled once, when the first value is
+ * checked.
+ */
 export function checkOf(schema: JsonSchema): SchemaCheck {
   return (value, options) => {
     const check = compiled.get(schema) ?? compile(schema)

@@ -11,7 +11,7 @@ import type { RunStore } from '../runs/run-store.ts'
 /** Maximum length of a tool's name. */
 const maxNameLength = 60
 
-/** Creates a tool from an agent. Its runs belong to the caller, with the service's limits, and administrators can see them. */
+/** Creates a tool that runs an agent. The runs belong to the caller, have the service's limits, and are visible to administrators. */
 export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyTool {
   return defineTool({
     name: agentToolName(name),
@@ -28,7 +28,7 @@ export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyT
   })
 }
 
-/** Returns the name of an agent as a tool. */
+/** Returns the name of the tool that runs an agent. */
 export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }

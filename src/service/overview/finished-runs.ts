@@ -34,8 +34,8 @@ const restMs = 2_000
 const mostTools = 50
 
 /**
- * The runs that ended within the last 24 hours, including deleted runs. Runs of this process are added when they end. Runs of earlier and
- * other processes are read from the store, once per run.
+ * The runs that ended within the last 24 hours, including deleted runs. Runs of this process are added when they end. Runs of earlier
+ * processes and of other processes are read from the store, once for each run.
  */
 export class FinishedRuns {
   readonly #list: (query: ListQuery) => Promise<RunList>

@@ -108,7 +108,7 @@ export class StreamedText {
     return this.#show(false)
   }
 
-  /** Returns the rest of the text. Another text may follow. */
+  /** Ends the text and returns the rest of it. Another text may follow. */
   end(): string {
     const shown = this.#held === '' ? '' : this.#show(true)
     this.#held = ''

@@ -105,7 +105,7 @@ export class EventRedactor {
       case Event.REASONING_DELTA:
         return this.#takeText(event, held)
       default:
-        // A call written as text may start before the text around it has ended.
+        // The held texts don't end at every event, because a call that is written as text may start before the text around it has ended.
         return [
           ...(await this.#takeInputs(held)),
           ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),
@@ -120,7 +120,7 @@ export class EventRedactor {
     return this.#hideArguments(tool, args)
   }
 
-  /** Redacts a text: everything that looks like a key, and every known secret. */
+  /** Redacts a text. Hides every text that looks like a key, and every known secret. */
   redactText(text: string): string {
     return redactText(text, this.#secrets)
   }

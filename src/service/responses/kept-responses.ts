@@ -41,7 +41,7 @@ interface KeptOfCaller {
 const pruneEveryMs = 60_000
 
 /**
- * Stores responses. Each response has its own session with the whole conversation. Any response can therefore be continued, more than once,
+ * Stores responses. Each response has its own session with the whole conversation. Any response can therefore be continued several times,
  * even if earlier responses were deleted. The stored data contains secrets.
  */
 export class KeptResponses {

@@ -73,7 +73,7 @@ export class ResponseReply implements ClientReply {
     return this.#response ?? this.#inProgress()
   }
 
-  /** Marks an abort of the run as requested by the client. */
+  /** Notes that the client has requested the abort of the run. */
   cancel(): void {
     this.#isCancelled = true
   }

@@ -26,7 +26,7 @@ export interface Execution {
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean>
   /** Ends an execution: stores the outcome and settles the run. Rejects if storing fails. */
   end(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** Called if an execution could not be followed to its end. */
+  /** Called if this process could not follow an execution to its end. */
   breakOff(run: ServiceRun): Promise<void>
   /** Called if a run could not be started. */
   discard(run: ServiceRun): void

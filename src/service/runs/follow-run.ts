@@ -107,7 +107,7 @@ export class RunFollower {
     }
   }
 
-  /** Passes on the events of a run until it has ended. Never rejects: the run ends with a result, or is marked as broken off. */
+  /** Waits until a run has ended, and reports its ending. Never rejects: the run ends with a result, or is marked as broken off. */
   async #end(run: ServiceRun, shown: ShownEvents, ending: Promise<RunResult>, following: Following, started: number): Promise<void> {
     const { observer, ended, endedUnseen, brokeOff } = this.#parts
     const { watcher, sink } = following

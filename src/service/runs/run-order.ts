@@ -6,7 +6,7 @@ import { type ChatMessage, hasToolCalls, isJsonObject, type JsonObject } from '.
 import { HttpProblem } from '../http/problem.ts'
 import type { RunHead } from './stored-run.ts'
 
-/** The input of a run, its options, and what its head is made of. */
+/** The input of a run, its options, and the values from which its head is made. */
 export interface RunOrder extends Omit<RunHead, 'tags' | 'createdAt' | 'said'> {
   input: RunInput
   options: RunOptions

@@ -21,8 +21,8 @@ export interface RecordOption {
 type RecordingBounds = Pick<RunBounds, 'recordingCharacters' | 'recordsInMemory'>
 
 /**
- * Recordings of runs. The recording of a run with a journal is stored next to the journal for as long as the run is stored. Other
- * recordings are kept in memory. The oldest recordings are deleted to make room.
+ * Keeps the recordings of runs. The recording of a run with a journal is stored next to the journal for as long as the run is stored. Other
+ * recordings are kept in memory. If there are too many, the oldest recordings are deleted.
  */
 export class RunRecordings {
   readonly #secrets: readonly string[]

@@ -14,12 +14,12 @@ const perValue = 8
  */
 export class ShownEvents {
   readonly #show: (event: RunEvent) => Promise<void>
-  /** The events that nobody has asked for. Undefined: each event is shown at once. */
+  /** The buffered events. Undefined if each event is shown at once. */
   #kept: Backlog | undefined
   #characters = 0
   /** The metadata of the run, which its events share. */
   #metadata: JsonObject | undefined
-  /** The events to show next. */
+  /** The events that will be shown next. */
   readonly #waiting: RunEvent[] = []
   #shown = Promise.resolve()
 
@@ -39,7 +39,7 @@ export class ShownEvents {
     return this.#characters
   }
 
-  /** Keeps an event while the run is unseen, or shows it after those before it. */
+  /** Buffers an event while nobody has looked at the run. Otherwise, shows it after all earlier events. */
   take(event: RunEvent): void {
     if (this.#kept === undefined) this.#waiting.push(event)
     else {
@@ -50,7 +50,7 @@ export class ShownEvents {
       this.#metadata = metadata
       if (this.#characters <= mostKept) return
     }
-    // Whoever waits for the events gets the same error.
+    // An error is ignored here, because the code that waits for the events gets the same error.
     this.reveal().catch(() => {})
   }
 

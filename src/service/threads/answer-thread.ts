@@ -32,7 +32,7 @@ export interface ThreadRequest {
   clientTools: readonly AnyTool[]
   /** Returns the decisions that the page made on pending calls. `pending` contains the calls in the form in which they were shown. */
   decide(pending: readonly PendingItem[]): Decision[]
-  /** Whether the request contains nothing but answers to calls. */
+  /** Whether the request contains only answers to calls. */
   answers: boolean
   /** Whether the decisions also approve hidden parts. */
   acknowledgeHidden: boolean

@@ -15,8 +15,8 @@ export interface StoreOptions {
 }
 
 /**
- * Stores sessions in PostgreSQL. A process renews its lease regularly. A process that stops renewing its lease loses its sessions. Its
- * further changes are refused, because their token is no longer valid.
+ * Stores sessions in PostgreSQL. A process renews its lease regularly. If a process stops renewing its lease, it loses its sessions.
+ * Further changes by this process are refused, because its token is no longer valid.
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #pool: PostgresPool
@@ -114,7 +114,7 @@ export class PostgresSessionStore implements SessionStore {
     return this.#tried(() => inTransaction(this.#pool, this.#leaseMs, (query) => doInTurn(work(), query)), tries)
   }
 
-  /** Does work that only reads, without a transaction. */
+  /** Does work that only reads. No transaction is needed. */
   #look<T>(work: () => Work<T>, tries: number = fewTries): Promise<T> {
     return this.#tried(() => doInTurn(work(), async (text, values) => (await this.#pool.query(text, values)).rows), tries)
   }

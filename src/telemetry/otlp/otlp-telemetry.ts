@@ -31,7 +31,7 @@ const optionNames: OptionNames<OtlpOptions> = {
 
 /** Telemetry that is sent to a collector. */
 export interface OtlpTelemetry {
-  /** The `telemetry` for a runner or a service. Undefined if `OTEL_SDK_DISABLED` is set. */
+  /** The `telemetry` option for a runner or a service. Undefined if `OTEL_SDK_DISABLED` is set. */
   readonly telemetry: Telemetry | undefined
   /** Sends the remaining telemetry, for at most `timeoutMs` milliseconds (default: 5,000), and stops. Never rejects. */
   close(timeoutMs?: number): Promise<void>

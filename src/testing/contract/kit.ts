@@ -30,7 +30,7 @@ export interface ModelCase {
   run(kit: ModelKit): Promise<void>
 }
 
-/** Helpers for the cases: they start servers, which are closed at the end of the case, and create models that connect to them. */
+/** Helpers for the cases. They start servers, which are closed at the end of the case, and create models that connect to these servers. */
 export interface ModelKit {
   expect: Expect
   wire: MockWire
@@ -39,7 +39,7 @@ export interface ModelKit {
   connect(server: MockProvider, settings?: Partial<ModelTestSettings>): Promise<ChatModel>
   /** Starts a server, sends one request, and returns everything that the case can check. */
   ask(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>): Promise<Answered>
-  /** Like `ask`, for a request that has to fail. */
+  /** Like `ask`, for a request that must fail. */
   fail(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>): Promise<Failed>
 }
 

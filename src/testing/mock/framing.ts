@@ -6,7 +6,7 @@ import type { StreamLayout } from './wires/wire.ts'
 /** An item of a streamed body, before it is laid out as text. */
 export type BodyItem =
   | { type: 'payload'; payload: JsonObject }
-  /** The text of one payload, sent verbatim with the usual framing. */
+  /** The text of one payload. It is sent verbatim with the usual framing. */
   | { type: 'line'; text: string }
   /** A text that is sent verbatim, without framing. */
   | { type: 'raw'; text: string }

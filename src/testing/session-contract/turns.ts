@@ -61,7 +61,7 @@ export const turnCases: readonly SessionCase[] = [
         expect(await refusalOf(runner.run('me too', { session: { id: 'chat', onBusy: 'refuse' } }))).toBe('session_busy')
       }
       expect(world.sent.length).toBe(requests)
-      // Another session is not affected.
+      // Another session is not blocked by the run.
       expect((await second.runner.run('hi', { session: { id: 'other', onBusy: 'refuse' } })).output).toBe('heard 1')
       world.gate.resolve()
       await ended

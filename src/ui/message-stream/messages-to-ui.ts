@@ -14,7 +14,7 @@ export type UIPart =
   | { type: `data-${string}`; id: string; data: unknown }
   | UICallPart
 
-/** A call with its state. */
+/** A call and its state. */
 export type UICallPart = { type: `tool-${string}`; toolCallId: string; input: unknown; callProviderMetadata?: { toolloop: JsonObject } } & (
   | { state: 'input-available' }
   | { state: 'approval-requested'; approval: { id: string } }

@@ -47,7 +47,7 @@ export interface UIMessageParts {
   path: string
 }
 
-/** Reads messages, checking only that they have parts with a type. Throws `invalid_message`. */
+/** Reads messages. Only checks that they have parts with a type. Throws `invalid_message`. */
 export function readUIMessages(messages: unknown): UIMessageParts[] {
   return listAt(messages, 'messages').map((given, at) => {
     const path = `messages[${at}]`

@@ -10,7 +10,7 @@ export interface LoggedEvent {
 
 /** An event as a reader gets it. */
 export interface ReadEvent {
-  /** The number of the event. If several pieces of a text are read as one event, the number of the last piece. */
+  /** The number of the event. If several pieces of a text are read as one event, it is the number of the last piece. */
   readonly id: number
   readonly type: string
   readonly event: RunEvent
@@ -47,11 +47,11 @@ export class EventLog {
   /** The index of the oldest entry in `#entries`. The entries before it have been dropped. */
   #head = 0
   #last = 0
-  /** The number of the oldest event that is stored elsewhere. Undefined once an event has been added or the log has been cleared. */
+  /** The number of the oldest event that is stored outside this log. Undefined once an event has been added or the log has been cleared. */
   #first: number | undefined
   #characters = 0
 
-  /** `stored` has the numbers of the oldest and the newest event that are stored elsewhere. */
+  /** `stored` has the numbers of the oldest and the newest event that are stored outside this log. */
   constructor({ events = Number.POSITIVE_INFINITY, characters }: EventLogBounds, stored?: { first: number; last: number }) {
     this.#bounds = { events, characters }
     this.#first = stored?.first
@@ -82,7 +82,7 @@ export class EventLog {
     this.wake()
   }
 
-  /** Adds an event that was stored elsewhere. If its number doesn't follow the newest one, drops all earlier events. */
+  /** Adds an event that was stored outside this log. If its number doesn't follow the newest one, drops all earlier events. */
   read({ id, type, data }: LoggedEvent): void {
     if (id !== this.#last + 1) this.clear(id - 1)
     // Only pieces of texts and events that take them back are parsed, because they change stored entries.
@@ -137,7 +137,7 @@ export class EventLog {
   }
 
   /**
-   * Adds a listener that is called when there is something new to read, or when nothing more will come. Returns a function that removes it.
+   * Adds a listener that is called when there is a new event, or when no further events will follow. Returns a function that removes it.
    *
    * Contract: the listener must not throw.
    */
@@ -208,7 +208,7 @@ interface Entry {
   readonly last: number
   readonly event: RunEvent
   readonly characters: number
-  /** The part of this entry after the event with this number. */
+  /** Returns the part of this entry after the event with the number `id`. */
   behind(id: number): ReadEvent
   each(): Iterable<LoggedEvent>
 }

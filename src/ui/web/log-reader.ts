@@ -29,8 +29,8 @@ export interface LogReaderOptions {
 
 /**
  * Reads a log for one response. By default, writes toolloop's own event stream, which never ends. If the first events are no longer stored,
- * the stream contains a `GAP` with their numbers. If a reader is so slow that it would miss events, its response ends with a `DROPPED`. It
- * may then reconnect with `last-event-id`.
+ * the stream contains a `GAP` with their numbers. If a reader is so slow that it would miss events, its response ends with a `DROPPED`. The
+ * reader may then reconnect with `last-event-id`.
  */
 export class LogReader implements SseSource {
   readonly #log: EventLog

@@ -35,8 +35,8 @@ export interface ResponseWriter {
   /** Writes an event. `id` is the number of the event in its run. Adjacent pieces of a text may be joined. */
   event(event: RunEvent, id: number): string
   /**
-   * Called if the events with these numbers are no longer stored. Returns undefined if the response can't continue without them. The
-   * response then breaks off.
+   * Called if the events with the numbers `from` to `to` are no longer stored. Returns undefined if the response can't continue without
+   * them. The response then breaks off.
    */
   gap(from: number, to: number): string | undefined
   /** Called when the run has ended and all its events have been written. Returns the last frame. */

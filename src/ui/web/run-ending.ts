@@ -3,10 +3,10 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import type { Usage } from '../../core/messages.ts'
 
-/** How a run ended, as sent to a client. */
+/** How a run ended, in the form that is sent to a client. */
 export interface RunEnding {
   runId?: string
-  /** Undefined if the run could not be started. */
+  /** The stop reason. Undefined if the run could not be started. */
   stopReason?: StopReason
   /** The answer as text. If the run ended early, the text may be partial. */
   text: string

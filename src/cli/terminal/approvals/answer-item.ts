@@ -15,7 +15,7 @@ export interface Deciding {
   asker: Asker
   approve: NonNullable<RunnerOptions['approve']>
   signal: AbortSignal
-  /** `approve` approves everything without asking. Default false. */
+  /** Whether `approve` approves every call without asking. Default false. */
   yes?: boolean | undefined
 }
 

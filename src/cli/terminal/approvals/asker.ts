@@ -1,7 +1,7 @@
 import type { AnyTool } from '../../../tools/tool.ts'
 import type { Lines } from '../lines.ts'
 
-/** Asks the person at the terminal. */
+/** Asks questions of the person at the terminal. */
 export interface Asker extends Pick<Lines, 'ask' | 'choose' | 'lend'> {
   /** The tools whose calls are decided. */
   tools: readonly AnyTool[]

@@ -45,7 +45,7 @@ async function readEdited(text: string, name: string, { tools }: Asker): Promise
   return prepared?.ok === false ? { problem: prepared.problem.message } : { args }
 }
 
-/** Edits a text in a program. Rejects if the program can't be run, or fails. */
+/** Opens a text in an editor program, and returns the edited text. Rejects if the program can't be started, or fails. */
 async function editIn(editor: string, text: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-'))
   try {

@@ -46,7 +46,7 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** The common prefix of all words. */
+/** Returns the common prefix of all words. */
 export function commonBeginning(words: readonly string[]): string {
   const [first = ''] = words
   let length = first.length

@@ -4,7 +4,7 @@ import { cellsOf, type Layout, type Place } from './layout.ts'
 
 const eraseBelow = '\x1b[J'
 
-/** Rows at the end of a screen that change in place. Writes only what differs, so that nothing flickers. */
+/** The last rows of a screen, which change in place. Only changed parts are written, so that nothing flickers. */
 export class DrawnRows {
   readonly #screen: Writable
   /** Whether the terminal can move its cursor. If not, changed rows are written again below. */
@@ -50,7 +50,7 @@ export class DrawnRows {
     this.#cursor = { row: 0, column: 0 }
   }
 
-  /** Leaves the rows on the screen, with the cursor on the line below. */
+  /** Leaves the rows on the screen, with the cursor on the line after them. */
   finish(): void {
     const row = Math.max(0, this.#rows.length - 1)
     this.#screen.write(`${this.#canMove ? this.#moveTo({ row, column: cellsOf(this.#rows[row] ?? '') }) : ''}\r\n`)

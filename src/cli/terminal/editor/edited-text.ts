@@ -3,7 +3,7 @@ const longestCharacter = 64
 
 let segmenter: Intl.Segmenter | undefined
 
-/** Splits `text` into characters as people see them. */
+/** Splits `text` into visible characters. */
 export function charactersOf(text: string): string[] {
   // The segmenter is created on first use, because creating it takes time.
   segmenter ??= new Intl.Segmenter()
@@ -26,7 +26,7 @@ export class EditedText {
   #earlier: { text: string; at: number }[] = []
   /** The position after the last typed character, or -1. Characters that are typed directly one after another are undone together. */
   #typedTo = -1
-  /** The last deleted text of more than one character. */
+  /** The last deleted text that was longer than one character. */
   #cut = ''
 
   get text(): string {

@@ -51,7 +51,7 @@ export class KeyedInput {
   /** How many prompts back in the history the current text is. 0 means the text that the person is typing. */
   #back = 0
   #draft = ''
-  /** How many callers have hidden the input without showing it again. */
+  /** The number of calls of `hide` without a call of `show`. */
   #hidden = 0
   #isOver = false
 

@@ -96,7 +96,7 @@ function readLink(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
     return mayGrow && mayBeOne ? 'wait' : undefined
   }
   const { spans } = readInline(label, '', true, [...styles, 'underline'])
-  // Shows the address, because the text of a link must not hide its target.
+  // The address is shown, because the text of a link must not hide its target.
   const address: Span[] = url === '' || url === label ? [] : [{ text: ` (${url})`, styles: [...styles, 'dim'] }]
   return { spans: [...spans, ...address], length: whole.length }
 }

@@ -12,7 +12,7 @@ interface FollowedRunsParts {
   isHere(run: ServiceRun): boolean
 }
 
-/** Runs that this process watches but doesn't execute. Another process executes them, or no process has resumed them yet. */
+/** The runs that this process watches but doesn't execute. They are executed by another process, or no process has resumed them yet. */
 export class FollowedRuns {
   readonly #parts: FollowedRunsParts
   readonly #runs = new Map<ServiceRun, number>()

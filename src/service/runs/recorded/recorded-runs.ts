@@ -235,7 +235,7 @@ export class RecordedRuns implements Execution {
     return (await this.shown.progress([id])).length > 0
   }
 
-  /** Returns the caller's newest run of a chat or thread, within the limits. */
+  /** Returns the caller's newest run of a chat or thread, if it is within the limits on stored runs. */
   async latestOf(thread: string, { name, tenant }: Caller): Promise<ServiceRun | undefined> {
     const [latest] = (await this.shown.list({ caller: name, tags: tagsOf(tenant), thread, limit: 1 })).runs
     return latest && this.find(latest.runId)

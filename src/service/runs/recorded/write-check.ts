@@ -4,7 +4,7 @@ import type { Logger } from '../../../core/logger.ts'
 /** How long the result of a check is valid, in milliseconds. A check within this time returns the previous result and writes nothing. */
 const holdsMs = 1_000
 
-/** Checks whether the journal is writable, by writing. */
+/** Checks whether the journal is writable, by writing to it. */
 export class WriteCheck {
   readonly #shown: Pick<ShownRuns, 'tryWriting'>
   readonly #logger: Logger

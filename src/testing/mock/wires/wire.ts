@@ -39,7 +39,7 @@ export interface StreamEncoder {
   finish(): JsonObject[]
 }
 
-/** How payloads are laid out in a streamed body. */
+/** The layout of payloads in a streamed body. */
 export interface StreamLayout {
   contentType: string
   /** The line end: LF in most formats, CRLF for Gemini. */
@@ -58,7 +58,7 @@ export interface WireFailure {
   kind?: 'context_overflow'
 }
 
-/** Features that not every format has. The contract suite skips what a format does not support. */
+/** Features that not every format has. The contract suite skips cases for features that a format does not support. */
 interface WireTraits {
   /** Whether arguments are sent as text, so that broken JSON and white space arrive unchanged. */
   argumentsAsText: boolean
