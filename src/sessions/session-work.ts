@@ -243,7 +243,7 @@ export class SessionWork {
     yield sql`UPDATE ${this.#sessions} SET ${this.#noHold}, ${added} WHERE n = ${n}`
   }
 
-  /** Returns the session as `row` if the claim is still valid, and in any case as `found`, if it exists. */
+  /** Returns the session as `found`, if it exists. If the claim is still valid, also returns the session as `row`. */
   *#claimed({ id, runId, token }: Claim): Work<{ row?: Row; found?: Row | undefined; kept: Kept }> {
     const found = yield* this.#find(id, this.#in.locked)
     if (found?.token === token) return { row: found, kept: 'kept' }

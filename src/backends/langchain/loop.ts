@@ -132,8 +132,8 @@ function noReply(turn: Turn): ToolloopError {
 }
 
 /**
- * Checks that LangChain's state has the same messages as the run. The model gets the run's messages, so if LangChain's differed, its loop
- * would make decisions about another conversation.
+ * Checks that LangChain's state has the same messages as the run. The model gets the run's messages. If LangChain's state had
+ * other messages, LangChain's loop would make decisions about another conversation.
  */
 function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[]): void {
   const given = messages.map(({ id }) => id)

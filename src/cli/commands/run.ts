@@ -78,8 +78,9 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Reads the prompt: the words on the command line, or stdin if they are `-`, or if there are none and stdin is not a terminal. Reads stdin
- * as UTF-8 until its end. If there is no prompt, rejects with `invalid_option` and a message that shows examples.
+ * Reads the prompt, which consists of the words on the command line. If the only word is `-`, or if there are no words and stdin is not a
+ * terminal, the prompt is read from stdin as UTF-8 until its end. If there is no prompt, rejects with `invalid_option` and a message that
+ * shows examples.
  */
 async function readPrompt(words: readonly string[], { stdin, env }: Pick<CliIO, 'stdin' | 'env'>, signal: AbortSignal): Promise<string> {
   const fromStdin = words.length === 1 && words[0] === '-'

@@ -459,10 +459,7 @@ function valuesOf(rows: readonly (readonly unknown[])[]): Statement {
   return new Statement(places.join(', '), rows.flat())
 }
 
-/**
- * Limits a query to its first rows. The last row is the one with which the total size of `column` reaches `characters`, so at least one row
- * is selected.
- */
+/** Limits a query to its first rows, until the total size of `column` reaches `characters`. At least the first row is selected. */
 function within(characters: number, query: Statement, { column, order }: { column: string; order: string }): Statement {
   const earlier = `OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`
   const before = new Statement(`coalesce(sum(octet_length(${column})) ${earlier}, 0) AS before`)

@@ -85,7 +85,7 @@ function fieldsOf(args: Item['args'], label: string): Part[] {
   const { small: all, large } = splitLarge(args)
   if (large === args) return [{ label, large }]
   const { edits, others: small } = editsIn(all as Parameters<typeof editsIn>[0])
-  // A value that is a text of several lines, such as code, is shown as text.
+  // A value of several lines, such as code, is shown as plain text.
   const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
   const rest = Object.entries(small).filter(([, value]) => !isText(value))
   return [
