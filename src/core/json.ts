@@ -126,8 +126,8 @@ function hasJson(value: unknown): boolean {
 }
 
 /**
- * The largest number of values in a copy. Data that is referenced from several places is copied once for each, which may exceed this
- * number.
+ * The largest number of values in a copy. Data that is referenced from several places is copied once for each reference, so a small
+ * value may have a large copy.
  */
 const mostValues = 200_000
 

@@ -36,7 +36,7 @@ export function syncAnswer<T>(name: string, returned: T): T {
   throw new TypeError(`Expected \`${name}\` to answer at once, got a promise`)
 }
 
-/** Returns the text that a callback returned. Throws a `TypeError` for anything else. */
+/** Returns the text that a callback returned. Throws a `TypeError` for any other value. */
 export function syncText(name: string, returned: unknown): string {
   const text = syncAnswer(name, returned)
   if (typeof text !== 'string') throw new TypeError(`Expected \`${name}\` to return a text, got \`${show(text)}\``)

@@ -19,7 +19,7 @@ export class Finder {
   readonly #longest: Uint8Array
   /** For each state, the number of characters after the form that are hidden as well. */
   readonly #behind: Float64Array
-  /** A bit set of hashed character pairs that forms begin with. Most positions of a text match no pair and are skipped. */
+  /** A bit set of the hashes of the first two characters of each form. The search skips all positions with other characters. */
   readonly #beginnings = new Uint8Array(8_192)
 
   /** The length of the shortest form. */

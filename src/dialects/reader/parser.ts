@@ -210,7 +210,7 @@ class ReadingContext implements CallReading {
     this.#sink.reject(raw, reason)
   }
 
-  /** If the text before announces an example, passes on the call or rejection as text. Returns whether it did. */
+  /** If the text before announces an example, passes on the call or rejection as text and returns true. */
   #passedExample(raw: string): boolean {
     this.#hasRead = true
     this.#example ??= this.#scanner.announcesExample

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
 /**
- * Resolves a reference such as `#/$defs/name` or `#name` in `root`. Undefined if the reference leads nowhere.
+ * Resolves a reference such as `#/$defs/name` or `#name` in `root`. Undefined if the target is missing or not an object.
  * https://www.rfc-editor.org/rfc/rfc6901#section-6, https://json-schema.org/draft/2020-12/json-schema-core#section-8.2.2
  */
 export function referredSchema(ref: string, root: JsonObject): JsonObject | undefined {

@@ -1,7 +1,7 @@
 import { isJsonObject, withoutUndefined } from '../../core/messages.ts'
 import type { Question, Words } from './reading.ts'
 
-/** Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. Easter and Christmas are days in a question, not islands. */
+/** Finds the IANA time zone of `Tokyo`, `Europe/Berlin` or `UTC`. In a question, Easter and Christmas are days, not islands. */
 function zoneOf(place: string): string | undefined {
   const name = /^(?:easter|christmas)$/i.test(place) ? undefined : place.toLowerCase().replace(/[\s-]+/g, '_')
   const isIt = (zone: string) => [zone, zone.replace(/^\w+\//, '')].some((each) => each.toLowerCase() === name)

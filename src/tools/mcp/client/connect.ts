@@ -293,7 +293,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
 
 /** Options of a request to a server. */
 export interface McpAskOptions {
-  /** Cancels the request. Default: aborted after the server's start timeout. */
+  /** Cancels the request. Default: a signal that aborts after the server's start timeout. */
   signal?: AbortSignal | undefined
 }
 

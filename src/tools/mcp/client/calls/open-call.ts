@@ -85,7 +85,7 @@ export class OpenCall {
     return this.#waiting !== undefined
   }
 
-  /** Whether a question of the server has not been answered. */
+  /** Whether the server waits for the answer to a question. */
   get asks(): boolean {
     return this.#questions > 0
   }
