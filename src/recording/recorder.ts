@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { undecided } from '../agent/decisions/decisions.ts'
-import { aroundSteps, type Durable } from '../agent/journal/journal.ts'
+import { aroundSteps, type Durable, type StepContext } from '../agent/journal/journal.ts'
 import type { RecordedScope, RunRecorder } from '../agent/observe/recorder.ts'
 import { compareSteps, isSteering, isTurn } from '../agent/step-keys.ts'
 import type { TurnRequest } from '../agent/types/model-call.ts'
@@ -119,22 +119,40 @@ export class RecordingRecorder implements RunRecorder {
   /** Called when a part of the recording has changed. `value` is its new value. */
   protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
 
-  aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult> {
-    const step = <T>(key: string, about: object | undefined, work: () => Promise<T>) =>
-      this.#around(run, () => this.#step(run, key, about), work)
+  /** Called when a step, a wait or the run has ended, before that is recorded. Awaited. Must not reject. */
+  protected async stepEnded(_run: RecordedScope): Promise<void> {}
+
+  async aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult> {
     const watched = aroundSteps(steps, {
-      step: (key, fn, about) => steps.step(key, (context) => step(key, about, () => fn(context)), about),
-      async wait<T extends Json>(...given: Parameters<Durable['wait']>) {
+      step: async (key, fn, about) => {
+        let isNew = false
+        const carryOut = (step: StepContext) => {
+          isNew = true
+          return this.#aroundStep(run, key, about, () => fn(step))
+        }
+        const value = await steps.step(key, carryOut, about)
+        if (!isNew) this.#attempt(run, () => this.#passed(run, key, value))
+        return value
+      },
+      wait: async <T extends Json>(...given: Parameters<Durable['wait']>) => {
         const value = await steps.wait<T>(...given)
         const [place, { about } = {}] = given
-        return value === undefined || !isJsonObject(about) ? value : step(place, about, async () => value)
+        return value === undefined || !isJsonObject(about) ? value : this.#aroundStep(run, place, about, async () => value)
       },
     })
     const begin = () => {
       this.#begin(run, input)
       return (result: RunResult) => this.#end(run, result)
     }
-    return this.#around(run, begin, () => next(watched))
+    const result = await this.#around(run, begin, () => next(watched))
+    await this.stepEnded(run)
+    return result
+  }
+
+  async #aroundStep<T>(run: RecordedScope, key: string, about: object | undefined, work: () => Promise<T>): Promise<T> {
+    const value = await this.#around(run, () => this.#step(run, key, about), work)
+    await this.stepEnded(run)
+    return value
   }
 
   aroundHooks<Response extends ModelResponse>(run: RecordedScope, asked: TurnRequest, next: () => Promise<Response>): Promise<Response> {
@@ -256,6 +274,15 @@ export class RecordingRecorder implements RunRecorder {
       if (made) steps[key] ??= made
       if (steps[key] !== undefined) this.noted(run, key, steps[key])
     }
+  }
+
+  /** Marks the recording as incomplete if an earlier execution has taken this turn without a recorder. */
+  #passed(run: RecordedScope, key: string, value: unknown): void {
+    const { given, steps = {} } = this.#open(run)?.recorded ?? {}
+    if (given === undefined || given.partial !== undefined || !isTurn(key) || key in steps) return
+    if (!isJsonObject(value) || value.kind !== 'reply') return
+    given.partial = 'a part of it was carried out without being recorded'
+    this.noted(run, 'given', given)
   }
 
   #end(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {

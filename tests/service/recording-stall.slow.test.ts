@@ -49,13 +49,15 @@ const turns = {
   'an argument with many secrets': call({ password: list(9_000, (at) => `secret${at}`) }),
 }
 
-/** A recording of a run with this turn, into a place like a journal's; nothing of it is written yet. */
+/** A recording of a run with this turn, into a place like a journal's, which takes nothing until the run has ended. */
 async function record(turn: (typeof turns)[keyof typeof turns]) {
   const note = defineTool({ name: 'note', description: '', effect: 'read', parameters: { type: 'object' }, execute: () => 'ok' })
   const { logger } = recordingLogger()
   const written = new Map<string, string>()
   const run = { id: 'run_1', attempt: 'a', redactor: { secrets: ['kept-secret-1'] } }
+  let isFull = true
   const keepRecording = async (_run: string, _attempt: string, parts: readonly { name: string; value: string }[]) => {
+    if (isFull) throw new Error('The disk is full')
     for (const { name, value } of parts) written.set(name, value)
     return true
   }
@@ -63,6 +65,7 @@ async function record(turn: (typeof turns)[keyof typeof turns]) {
   const recording = new StoredRecording({ run, shown, secrets: new RecordingSecrets(), grown: () => {}, released: () => {}, logger })
   const runner = new AgentRunner({ model: scriptedModel([turn, 'Done.']), tools: [note], logger })
   await runner.run('Begin.', { recorder: recording, runId: run.id })
+  isFull = false
   return { write: () => recording.keep(), parts: () => [...written].map(([name, value]) => ({ name, value })) }
 }
 

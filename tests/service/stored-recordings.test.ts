@@ -341,13 +341,24 @@ describe('parts', () => {
     return { recording, go, read, place, records, written, writes }
   }
 
+  /** Executes the run again, with these recorded steps. Its process dies in the other steps of `keys`. */
+  async function executeAgain(recording: StoredRecording, steps: object, keys: readonly string[]): Promise<void> {
+    const own = new OwnSteps({ runId: 'run_1', signal: new AbortController().signal })
+    own.recall({ steps, decisions: {}, waitingSince: {} } as never)
+    const died = new Error('The process died')
+    const execution = recording.aroundExecution({ runId: 'run_1' } as never, null, own, async (recorded) => {
+      for (const key of keys) await recorded.step(key, () => Promise.reject(died)).catch(() => {})
+      throw died
+    })
+    await expect(execution).rejects.toBe(died)
+  }
+
   it('that can’t be written are written with the next; the run does not notice', async () => {
     const { recording, go, read, place, records } = await record([{ toolCalls: [call('login', { pin: 'sesame-77' })], usage }, 'Done.'])
-    await go()
     place.refuses = true
-    await recording.keep()
+    expect(await go()).toMatchObject({ output: 'Done.' })
     expect(await read()).toBeUndefined()
-    expect(records.map(({ message }) => message)).toEqual(['the recording of a run could not be written yet'])
+    expect(new Set(records.map(({ message }) => message))).toEqual(new Set(['the recording of a run could not be written yet']))
     place.refuses = false
     await recording.keep()
     const { run } = (await read()) ?? {}
@@ -395,15 +406,11 @@ describe('parts', () => {
     const { recording, go, read } = await record(['Done.'])
     await go()
     await recording.keep()
-    for (const [step, value] of [
-      ['1.model', { kind: 'reply' }],
-      ['1.tool.0', { kind: 'reply' }],
-      ['2.model', { kind: 'interrupted' }],
-    ] as const)
-      recording.passed(step, value)
+    const recall = (steps: object) => executeAgain(recording, steps, Object.keys(steps))
+    await recall({ '1.model': { kind: 'reply' }, '1.tool.0': { kind: 'reply' }, '2.model': { kind: 'interrupted' } })
     await recording.keep()
     expect((await read())?.run.given.partial).toBeUndefined()
-    recording.passed('2.model', { kind: 'reply' })
+    await recall({ '2.model': { kind: 'reply' } })
     await recording.keep()
     expect((await read())?.run.given.partial).toBe('a part of it was carried out without being recorded')
   })
@@ -414,17 +421,7 @@ describe('parts', () => {
     await recording.keep()
     const steps = async () => Object.keys((await read())?.run.steps ?? {})
     expect(await steps()).toEqual(['1.model', '1.tool.0', '2.model'])
-    const died = new Error('The process died')
-    const again = recording.aroundExecution(
-      { runId: 'run_1' } as never,
-      null,
-      new OwnSteps({ runId: 'run_1', signal: new AbortController().signal }),
-      async (own) => {
-        for (const key of ['2.model', '1.tool.0']) await own.step(key, () => Promise.reject(died)).catch(() => {})
-        throw died
-      },
-    )
-    await expect(again).rejects.toBe(died)
+    await executeAgain(recording, {}, ['2.model', '1.tool.0'])
     await recording.keep()
     expect(await steps()).toEqual(['1.model'])
   })

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { RecordingPart, ShownRuns } from '../../agent/journal/shown-runs.ts'
-import type { RecordedScope } from '../../agent/observe/recorder.ts'
+import type { RecordedScope, RunRecorder } from '../../agent/observe/recorder.ts'
 import { compareSteps, isTurn } from '../../agent/step-keys.ts'
+import type { RunResult } from '../../agent/types/result.ts'
 import { messageOf } from '../../core/errors.ts'
 import { writeJson } from '../../core/json/json-pieces.ts'
 import { isLargerThan } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
-import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import type { ChatMessage } from '../../core/messages.ts'
 import { type InParts, inTurns } from '../../core/time/give-way.ts'
 import { firstMessages, lastMessages, shortStep } from '../../recording/file/recording-file.ts'
 import { isCall, type RecordedPart, type RecordedRun, type RecordedStep } from '../../recording/format.ts'
@@ -84,26 +85,23 @@ export class StoredRecording extends BoundedRecorder {
     await this.#writing
   }
 
-  /**
-   * Called for a step that an earlier execution has completed. If the step is a turn that was not recorded, marks the recording as
-   * incomplete.
-   */
-  passed(step: string, value: unknown): void {
-    const { given, steps = {} } = this.live ?? {}
-    if (given === undefined || this.isStopped || !isTurn(step) || step in steps) return
-    if (!isJsonObject(value) || value.kind !== 'reply' || given.partial !== undefined) return
-    given.partial = 'a part of it was carried out without being recorded'
-    this.#changed.add('given')
-  }
-
-  release(): void {
-    this.#parts.released()
+  override async aroundExecution(...given: Parameters<RunRecorder['aroundExecution']>): Promise<RunResult> {
+    try {
+      return await super.aroundExecution(...given)
+    } finally {
+      if (given[0].runId === this.#parts.run.id) this.#parts.released()
+    }
   }
 
   override stop(why: string): void {
     if (this.isStopped) return
     super.stop(why)
     this.#changed.add('given')
+  }
+
+  /** A nested run is stored with its call. */
+  protected override async stepEnded({ runId }: RecordedScope): Promise<void> {
+    if (runId === this.#parts.run.id) await this.keep()
   }
 
   protected override noted(run: RecordedScope, part: string, value: RecordedPart | undefined): void {

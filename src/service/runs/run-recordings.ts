@@ -103,7 +103,6 @@ export class RunRecordings {
       earlier,
       left,
     )
-    run.recording = recording
     return recording
   }
 

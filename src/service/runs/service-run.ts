@@ -5,7 +5,6 @@ import type { Usage } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { EventLog, type EventLogBounds } from '../../ui/web/event-log.ts'
-import type { StoredRecording } from '../recordings/stored-recording.ts'
 import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { ShownEvents } from './shown-events.ts'
 import { type Outcome, type OutcomeSummary, type RunHead, type RunSnapshot, wordsOf, workedFor } from './stored-run.ts'
@@ -61,8 +60,6 @@ export class ServiceRun {
   /** The number of the newest stored event. Undefined if the run is not stored. */
   storedEvents: number | undefined
   #knownSecrets = 0
-  /** Records the run beside its journal. Set while this process executes the run. */
-  recording: StoredRecording | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
@@ -188,7 +185,6 @@ export class ServiceRun {
   /** Stops tracking the run in this process, because the run continues in another process, or later. */
   leave(): void {
     this.#ending.resolve()
-    this.#releaseRecording()
     this.log.wake()
   }
 
@@ -203,7 +199,6 @@ export class ServiceRun {
     this.#coming = undefined
     if (outcome.status === 'ended') this.forgetClientTools()
     this.#ending.resolve()
-    this.#releaseRecording()
     this.log.wake()
   }
 
@@ -222,11 +217,6 @@ export class ServiceRun {
     const ofClient = new Set(this.#head.clientTools)
     this.tools = this.tools.filter((tool) => !ofClient.has(tool))
     this.#head = { ...this.#head, clientTools: [] }
-  }
-
-  #releaseRecording(): void {
-    this.recording?.release()
-    this.recording = undefined
   }
 
   /** Converts a result to an outcome. */

@@ -130,15 +130,11 @@ class WatchedSteps implements AroundSteps {
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const steers = isSteering(key)
-    const { recording } = this.#run
     let isNew = false
     const value = await this.#steps.step(key, async (step) => {
       isNew = true
-      const done = steers || key === unreadStep ? await this.#hear(() => fn(step)) : await fn(step)
-      await recording?.keep()
-      return done
+      return steers || key === unreadStep ? this.#hear(() => fn(step)) : fn(step)
     })
-    if (!isNew) recording?.passed(key, value)
     if (steers) this.#taken += (value as Steering).messages.length
     else if (!isNew) this.#learn(value as never)
     return value
@@ -148,10 +144,8 @@ class WatchedSteps implements AroundSteps {
     const decided = await this.#steps.wait<T>(name, options)
     const about = options?.about
     // A decision may have replaced the arguments of a call, so their secrets are collected, too.
-    if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about)) {
+    if (isJsonObject(decided) && isJsonObject(decided.args) && isJsonObject(about))
       this.#run.redactor.learn(String(about.tool), decided.args as JsonObject)
-      await this.#run.recording?.keep()
-    }
     return decided
   }
 
