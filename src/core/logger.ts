@@ -8,7 +8,7 @@ import type { SecretTexts } from './redaction/secret-texts.ts'
 /**
  * A logger. Pino loggers and all other objects with these four methods are accepted.
  *
- * Contract: not awaited. If it throws, the record is lost and the run continues.
+ * Contract: the methods are not awaited. If a method throws, the record is lost and the run continues.
  */
 export interface Logger {
   debug(fields: object, message: string): void

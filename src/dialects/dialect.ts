@@ -103,7 +103,7 @@ export interface CallReading {
 /**
  * Reads the body of a call, after its opening marker.
  *
- * Contract: returns a generator, synchronously. Must not throw: an error reaches the caller of `push`.
+ * Contract: the function returns a generator, synchronously. It must not throw, because an error would reach the caller of `push`.
  */
 export type ReadBody = (reading: CallReading) => Reading
 

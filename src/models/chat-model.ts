@@ -142,8 +142,8 @@ export interface ModelSink {
    * Called if the provider rejected the model's output as a malformed call. `text` is the rejected output, as quoted in the provider's
    * error.
    *
-   * Contract: awaited, and must not reject. Resolve with the response that the model intended. Resolve with undefined if the intention is
-   * unclear; the request is then retried. Default: the request is retried.
+   * Contract: the function is awaited and must not reject. Resolve with the response that the model intended. Resolve with undefined if
+   * the intention is unclear; the request is then retried. Default: the request is retried.
    */
   readRefused?(text: string): Promise<Pick<ModelResponse, 'text' | 'toolCalls'> | undefined>
 }

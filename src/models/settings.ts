@@ -31,7 +31,7 @@ export interface ModelSettings {
   /**
    * Replaces the HTTP client.
    *
-   * Contract: that of the global `fetch`. If it rejects, the request counts as a failed connection, and is retried.
+   * Contract: the same as that of the global `fetch`. If the function rejects, the request counts as a failed connection, and is retried.
    */
   fetch?: typeof globalThis.fetch
   /** Headers sent with every request. */

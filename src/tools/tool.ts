@@ -122,8 +122,8 @@ export interface Tool<Context = unknown> {
    * Describes what a call would do, for a run with `effects: 'preview'`. The model receives the returned value as the result of the call.
    * The function must have no effects. It is not called for a `read` tool.
    *
-   * Contract: that of `execute`, with the same time limit and without retries. If it returns nothing, the model gets "noted, not done". If
-   * it fails, the call has failed and is not part of the plan.
+   * Contract: the same as that of `execute`, with the same time limit but without retries. If the function returns nothing, the model gets
+   * "noted, not done". If the function fails, the call has failed and is not part of the plan.
    */
   readonly preview?: (args: never, ctx: ToolContext<Context>) => unknown
 }

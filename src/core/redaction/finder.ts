@@ -19,7 +19,7 @@ export class Finder {
   readonly #longest: Uint8Array
   /** For each state, the number of characters after the form that are hidden as well. */
   readonly #behind: Float64Array
-  /** A bit set of the hashes of the first two characters of each form. The search skips all positions with other characters. */
+  /** A bit set of the hashes of the first two characters of each form. The search skips positions whose hash is not in the set. */
   readonly #beginnings = new Uint8Array(8_192)
 
   /** The length of the shortest form. */

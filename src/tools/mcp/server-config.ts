@@ -122,7 +122,7 @@ export interface McpUrl extends McpServerOptions {
   /**
    * Sends the requests, except those of a sign-in. Default: the global `fetch`.
    *
-   * Contract: that of the global `fetch`. If it rejects, the request fails.
+   * Contract: the same as that of the global `fetch`. If the function rejects, the request fails.
    */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }

@@ -63,8 +63,8 @@ export interface ScriptSandbox {
   /**
    * Runs a script.
    *
-   * Contract: rejects with `tool_failed`, `tool_timeout` or `tool_denied`, worded for a model, or with the signal's reason. When the
-   * promise has settled, no running thread, process or timer of the script is left.
+   * Contract: the promise rejects with `tool_failed`, `tool_timeout` or `tool_denied`, worded for a model, or with the signal's reason.
+   * When the promise has settled, no running thread, process or timer of the script is left.
    */
   run(run: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd>
   /** Ends running scripts, and releases all resources that are kept for later scripts. */

@@ -78,7 +78,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** Reads calls that are alone in their line, and drops the quotes around them. Undefined if the line contains anything else. */
+/** Reads calls that are alone in their line, and drops the quotes around them. Undefined if the line contains other text. */
 function* readCallsOfLine(reading: CallReading, quote: string | undefined): Generator<Wait, string | undefined> {
   const { cursor, tools } = reading
   const closing = quote === undefined ? undefined : markerSet([quote])

@@ -18,7 +18,7 @@ const tagEnds = markerSet(['/>', '>'])
 const quoteMarks = markerSet(['"', "'"])
 const closingQuotes = { '"': markerSet(['"']), "'": markerSet(["'"]) }
 
-/** Reads a tag's attributes, from the end of its name to its `>` or `/>`. Undefined if anything else follows. */
+/** Reads a tag's attributes, from the end of its name to its `>` or `/>`. Undefined if other text follows. */
 export function* readAttributes(reading: CallReading): Generator<Wait, Attributes | undefined> {
   const { cursor } = reading
   const values: Record<string, string> = {}
