@@ -114,7 +114,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
    * Wraps every run of the agent: runs of `run`, `stream`, `resume` and `resumeStream`, and runs that a journal continues. Override it to
    * act before and after a run. `next()` executes the run, optionally with another input or other options.
    *
-   * Contract: awaited. Its return value becomes the result. Throwing rejects the run.
+   * Contract: awaited. The return value becomes the result. Throwing rejects the run.
    */
   protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
 
@@ -131,7 +131,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Called before a tool's function runs, with valid arguments. May refuse the call, change its arguments or answer it.
    *
-   * Contract: awaited. Throwing refuses the call, and is logged. Returning nothing lets it run.
+   * Contract: awaited. An error is logged and refuses the call. Returning nothing lets the call run.
    */
   protected onToolCall?(call: ToolTurn<Context>): Awaitable<ToolTurnChange | undefined>
 
@@ -152,7 +152,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Called after the calls of a turn. Returning true ends the run with `stopped`, as `stopWhen` does. Default: `stopWhen` of the options.
    *
-   * Contract: not awaited. Throwing is logged and means false.
+   * Contract: not awaited. If it throws, the error is logged, and the run continues.
    */
   protected shouldStop?(state: StepState): boolean
 
@@ -211,8 +211,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * The hooks, guardrails and limits that wrap the agent's turns and calls: those of the options, and the overridden methods. They also
-   * apply after a `handoff` to this agent.
+   * The hooks, guardrails and limits that wrap the agent's turns and calls. They come from the options and from the overridden methods.
+   * They also apply after a `handoff` to this agent.
    */
   get handoffRules(): AgentRules<Context> {
     const { hooks, ...rules } = rulesOf(this.options)

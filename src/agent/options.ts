@@ -59,7 +59,7 @@ function listHint(tools: object): string {
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'
 }
 
-/** The tools a model gets: all, or those that `activeTools` names. */
+/** The tools that a model gets: all tools, or the tools that `activeTools` names. */
 export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<never>, logger: Logger = defaultLogger): ToolSet {
   if (only === undefined) return tools
   const missing = only.filter((name) => tools.get(name) === undefined)
@@ -67,7 +67,7 @@ export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<n
   return new ToolView(tools, { only })
 }
 
-/** Merges the options of a run over those of its runner. Limits are merged one by one. */
+/** Merges the options of a run over the options of its runner. Limits are merged one by one. */
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
   const own = iterationsOf(run)
   const rounds = own === undefined ? iterationsOf(runner) : own

@@ -58,7 +58,7 @@ export interface Guardrail<Context = unknown> {
 const places = ['input', 'output', 'call', 'result'] as const
 export type GuardrailPlace = (typeof places)[number]
 
-/** The guardrails of a run, grouped by what they check, in the order in which they are called. */
+/** The guardrails of a run by the place of their checks, in the order in which they are called. */
 export type GuardrailsByPlace = Readonly<Record<GuardrailPlace, readonly Guardrail<never>[]>>
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }

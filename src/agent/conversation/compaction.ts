@@ -80,7 +80,7 @@ export function chooseCompaction(
   const shorter = shortensAny(messages, current, last) ? { ...current, shortenBefore: last } : current
   if (fits(shorter)) return shorter
   const cuts = starts.filter((start) => start > current.from && leavesOutMore(messages, current.from, start))
-  // Each cut leaves less than the one before, so a binary search finds the first that fits.
+  // Each cut leaves fewer messages than the previous cut, so a binary search finds the first cut that fits.
   let [low, high] = [0, cuts.length - 1]
   while (low < high) {
     const middle = (low + high) >> 1

@@ -14,7 +14,7 @@ import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
 /** The numbers of repairs made to a conversation that was passed in. All are zero if the conversation was valid. */
 export interface Healing {
-  /** Calls without a result that were given one. */
+  /** Calls without a result that got a substitute result. */
   answeredCalls: number
   /** Results that were left out because they had no call, or because their call already had a result. */
   droppedResults: number
@@ -74,7 +74,7 @@ export class History {
     return this.#messages
   }
 
-  /** Determines which messages of `whole` are left out of `messages`. Its positions are positions in `whole`. */
+  /** Determines which messages of `whole` are left out of `messages`. Its positions refer to `whole`. */
   get compaction(): Compaction {
     return this.#compaction
   }
@@ -157,7 +157,7 @@ export class History {
     if (this.#visible !== this.#messages) this.compact(this.#compaction)
   }
 
-  /** Appends messages of any kind, repaired like those that a conversation starts with. */
+  /** Appends messages of any kind. Repairs them like the messages that are passed to the constructor. */
   extend(messages: readonly MessageInput[]): void {
     this.#load(toChatMessages(messages), 0)
   }

@@ -22,7 +22,7 @@ export type Verdict = Signature &
     | { approved: false; reason?: string }
     /** The return value of a tool that the caller ran, or its failure. */
     | { result: Json; isError?: boolean }
-    /** The answer to a question. Its tool is called again, with the answer as `ctx.answer`. */
+    /** The answer to a question. The tool is called again, with the answer as `ctx.answer`. */
     | { answer: Json }
   )
 
@@ -33,7 +33,7 @@ export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 export type Signature = {
   /** Who decided: any JSON. */
   by?: Json
-  /** A remark. */
+  /** A remark on the decision. */
   note?: string
 }
 

@@ -185,7 +185,7 @@ export class RunnerJournal {
     tap: EventTap,
     own?: ToolSet,
   ): { events: RecordEvents; followed: RecordFollower } {
-    // A run's own tools replace those of the agent.
+    // A run's own tools replace the tools of the agent.
     const tools = inputFromJson(input).needs?.includes('tools') === true ? own : this.#agent.tools
     const sets = tools === undefined ? [] : withHandoffs(tools)
     const secretsOf = (name: string) => {

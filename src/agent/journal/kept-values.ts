@@ -95,7 +95,7 @@ export function savedValueOf(durable: Pick<Durable, 'keep' | 'kept'>, key: strin
       const text = JSON.stringify(value)
       const bytes = Buffer.byteLength(text)
       if (bytes > mostBytes) throw new TypeError(`Expected a saved value of at most ${mostBytes} bytes, got ${bytes}`)
-      // Writes are queued, because an earlier write may take longer than a later one.
+      // Writes are queued, because an earlier write may take longer than a later write.
       const written = last.then(() => durable.keep?.(name, text, Number.MAX_SAFE_INTEGER))
       last = written.catch(() => {})
       await written

@@ -75,18 +75,18 @@ export interface ShownRuns {
   closeMessages(runId: string, said: number): Promise<boolean>
   /** Lists runs, newest first, or in the order of the query. */
   list(query: ShownQuery): Promise<ShownPage>
-  /** Adds up all runs that match a query, ignoring its page. */
+  /** Adds up all runs that match a query, ignoring `limit`, `offset` and `cursor`. */
   sum(query: ShownQuery): Promise<ShownSums>
   /** The sessions of the runs that match a query. The session with the newest run comes first. `offset` and `limit` count sessions. */
   sessions(query: ShownQuery): Promise<ShownSession[]>
   /**
    * Ids of runs that are shown as running, but that stopped running in the journal at least `forMs` milliseconds ago, or are not in the
-   * journal. Their process died while they ended.
+   * journal. The process of such a run died while the run ended.
    */
   unsettled(forMs: number): Promise<string[]>
   /** The number and total size of waiting runs: the runs of one caller, the runs that have all of these tags, or all runs. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
-  /** Resolves with true in only one process per period, which may then delete old data. Absent: every process may delete old data. */
+  /** Resolves with true in only one process per period; that process may delete old data. Absent: every process may delete old data. */
   mayTidy?(periodMs: number): Promise<boolean>
   /**
    * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only the data in this store
@@ -95,8 +95,8 @@ export interface ShownRuns {
   clear(runId?: string): Promise<void>
   /**
    * Deletes finished runs that exceed these limits. If there are too many runs or characters, the caller that has the most loses its oldest
-   * runs. Ages are measured by the clock of the store. Then deletes recordings that exceed their limit, beginning with those of finished
-   * runs. Resolves with the number of deleted runs.
+   * runs. Ages are measured by the clock of the store. Then deletes recordings that exceed their limit, beginning with recordings of
+   * finished runs. Resolves with the number of deleted runs.
    */
   forget(bounds: ShownBounds): Promise<number>
 }
@@ -124,7 +124,7 @@ export interface NewShownRun {
   createdAt: number
   /** The title of the run in lists. */
   title: string
-  /** Text that a search looks in besides the title. In lower case. Default: none. */
+  /** Further text, in lower case, that a search looks in besides the title. Default: none. */
   words?: string | undefined
   /** The data that the host needs to continue the run, as JSON. `''` if the run is done. */
   head: string
@@ -176,7 +176,7 @@ export interface ShownOutcome {
   stopReason: string
   finishedAt: number
   title: string
-  /** Text that a search looks in besides the title. In lower case. Default: none. */
+  /** Further text, in lower case, that a search looks in besides the title. Default: none. */
   words?: string
   /** How long the run has waited for decisions so far, in milliseconds. Default 0. */
   waitedMs?: number | undefined

@@ -15,7 +15,7 @@ export interface BudgetParent {
   runId: string
 }
 
-/** A run whose conversation was handed over to another agent. Its limits apply together with that agent's. */
+/** A run whose conversation was handed over to another agent. The limits of the run apply together with the limits of the other agent. */
 type HandedOver = { budget: RunUsage }
 
 /** The usage of one call's nested runs. */
@@ -75,7 +75,7 @@ export class RunUsage {
     return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
 
-  /** The budgets that limit the run's requests: its own and those of outer runs. */
+  /** The budgets that limit the run's requests: its own budget and the budgets of outer runs. */
   get limiting(): Budget[] {
     const outer = this.#parent?.budget.limiting ?? []
     return this.#limits === undefined ? outer : [this.#limits, ...outer]
@@ -155,7 +155,7 @@ export class RunUsage {
     return iteration >= this.#resolved.maxIterations ? 'max_iterations' : undefined
   }
 
-  /** Whether this run or an outer one has used up a limit, so that no request may be sent. */
+  /** Whether this run or an outer run has used up a limit, so that no request may be sent. */
   get isUsedUp(): boolean {
     return this.limiting.some((budget) => budget.isUsedUp)
   }

@@ -105,7 +105,7 @@ export interface ApprovalRequest<Context = unknown> {
   args: JsonObject
   /** The declared effect of the tool. */
   effect?: ToolEffect
-  /** What the model said before the call: at most the last 300 characters. Absent if it said nothing. */
+  /** The model's text before the call: at most the last 300 characters. Absent if it said nothing. */
   said?: string
   /** Further information that the tool, or an entry of `plan`, shows the approver. */
   about?: Json

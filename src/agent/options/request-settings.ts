@@ -67,8 +67,8 @@ export interface RequestSettings {
    */
   compaction?: CompactionOptions
   /**
-   * Routes requests with the same key and the same prefix to the same provider cache: OpenAI's `prompt_cache_key`. `false`: no key.
-   * Default: derived from the session's id.
+   * Routes requests with the same key and the same prefix to the same provider cache. OpenAI calls the key `prompt_cache_key`. `false`: no
+   * key. Default: derived from the session's id.
    *
    * The key is sent to OpenAI's own address, and to providers with the quirk `promptCacheKey`.
    *

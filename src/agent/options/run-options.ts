@@ -54,7 +54,7 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    */
   control?: RunControl
   /**
-   * Nests the run in another one: pass the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise`. The nested run
+   * Nests the run in another run: pass the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise`. The nested run
    * shares the signal, limits and budget of the outer run.
    *
    * Events of the nested run name the outer run. The context, `approve` and telemetry of the outer run are the defaults. A nested run is
@@ -108,10 +108,10 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
    * Default false.
    *
    * The earlier attempt may already have run the decided calls. Calls of `read` and `idempotent` tools run again, with the same
-   * `idempotencyKey`. A call of an `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. Otherwise its
-   * outcome is `uncertain`, and the model is told so. The run's work after these calls is lost. With a journal, the option has no effect,
-   * because the journal has recorded what the earlier attempt did. In a session, resuming such a state without `again` rejects with
-   * `already_resumed`.
+   * `idempotencyKey`. A call of an `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. If `reconcile` does
+   * not say so, the outcome of the call is `uncertain`, and the model is told so. The run's work after these calls is lost. With a journal,
+   * the option has no effect, because the journal has recorded the calls of the earlier attempt. In a session, resuming such a state
+   * without `again` rejects with `already_resumed`.
    *
    * @see [approvals](docs/approvals.md#a-resumed-run-that-breaks-off)
    */

@@ -35,7 +35,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
   /**
-   * The event bus. Default: a new one.
+   * The event bus. Default: a new bus.
    *
    * @see [the event bus](docs/streaming-and-events.md#the-event-bus)
    */

@@ -5,7 +5,7 @@ import { severalAnswersProblem, unfitAnswerProblem } from '../run-texts.ts'
 import { jsonInText } from './json-in-text.ts'
 import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './output.ts'
 
-/** The result of reading an answer's text. `note`: what was repaired. */
+/** The result of reading an answer's text. `note`: a description of a repair. */
 export type Answer = { ok: true; json: string; note?: string } | { ok: false; problem: string }
 
 interface ReadingTerms extends FittingTerms {

@@ -18,7 +18,7 @@ import type {
 } from '../types/options.ts'
 import type { Spent } from '../types/result.ts'
 
-/** Everything that another process needs to continue a run, except what its runner provides: model, tools, callbacks. */
+/** The data that another process needs to continue a run, besides the model, the tools and the callbacks of its runner. */
 export interface DurableInput {
   instructions?: string
   /** The id of the run's session, which has the earlier messages. */

@@ -2,7 +2,7 @@ import type { OutputSchema } from '../output/output.ts'
 import type { OutputOptions, ResumeOptions, RunnerOptions, RunOptions } from '../types/options.ts'
 import type { AgentTools, FittingTools, Needed, RunArguments, WithRestore } from '../types/typed.ts'
 
-/** The argument of a runner's constructor. `Context`: the agent's own context type, in addition to that of its tools. */
+/** The argument of a runner's constructor. `Context`: the agent's own context type, in addition to the context type of its tools. */
 export type GivenToRunner<Context, Tools extends AgentTools> = RunnerOptions<Needed<Context, Tools>, Tools> &
   FittingTools<NoInfer<Needed<Context, Tools>>> &
   WithRestore<Needed<Context, Tools>>

@@ -24,7 +24,7 @@ export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRu
 
 /** The agent that a runner is part of. */
 export interface RunnerOwner<Context> {
-  /** Adds the owner's options to those of a run, each time the run is executed. */
+  /** Adds the owner's options to the options of a run, each time the run is executed. */
   completeOptions?(given: RunOptions<Context>): RunOptions<Context>
   /** Wraps each run: runs that callers start and resume, and runs that a journal continues. */
   perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>

@@ -220,7 +220,7 @@ function isInTheWay(refused: NotClaimed, { claim: { runId } }: LeaseRequest): re
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
-/** Whether the messages to replace include those of the run that waits in the session. */
+/** Whether the messages to replace include the messages of the run that waits in the session. */
 async function isReplaced({ store }: Sessions, { id, replaces }: LeaseRequest): Promise<boolean> {
   if (replaces === undefined) return false
   const kept = await store.get(id)
@@ -233,7 +233,7 @@ async function isReplaced({ store }: Sessions, { id, replaces }: LeaseRequest): 
  */
 async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
   const { messages, ...place } = addedIn(output)
-  // If the model has said nothing, the run has added no messages, except those of a draft, which `release` stores.
+  // If the model has said nothing, the run has added no messages, except messages of a draft, which `release` stores.
   if (messages.some(({ role }) => role === 'assistant'))
     await sessions.store.release(id, runId, { messages: textsOf(healed(messages)), ...place }, 'stored')
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)

@@ -1,12 +1,13 @@
 import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 
-/** The session of a run, and what to do if another run is using it. */
+/** The session of a run, and the behavior if another run is using the session. */
 export interface SessionOptions {
   id: string
   /**
-   * What to do if another run is running in the session: `'wait'` until it ends, in order of arrival, or `'refuse'` with `session_busy`. If
-   * a run in the session waits for a decision, the new run rejects with `session_waiting`. Default `'wait'`.
+   * The behavior if another run is running in the session. `'wait'`: waits until that run ends; runs of one process wait in order of
+   * arrival. `'refuse'`: rejects with `session_busy`. If a run in the session waits for a decision, the new run rejects with
+   * `session_waiting`. Default `'wait'`.
    */
   onBusy?: 'wait' | 'refuse'
   /**

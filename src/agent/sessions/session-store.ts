@@ -55,8 +55,8 @@ export interface ClaimRequest {
    */
   durable: boolean
   /**
-   * The number of the execution of a recorded run; see `Durable.epoch`. A claim is refused if its epoch is lower than that of the run's
-   * last claim.
+   * The number of the execution of a recorded run; see `Durable.epoch`. A claim is refused if its epoch is lower than the epoch of the
+   * run's last claim.
    */
   epoch?: number
   /** The number of a resumed run's session, so that the run doesn't get a later session with the same id. */
@@ -240,7 +240,7 @@ export function statusOf(hold: Hold | undefined): SessionStatus {
 /** Maximum number of sessions on a page. */
 export const mostSessions = 1000
 
-/** Where a page begins: after the session with that time and number. */
+/** The position where a page begins: after the session with this time and this number. */
 export interface Cursor {
   updatedAt: number
   session: number
@@ -250,7 +250,7 @@ export function cursorText({ updatedAt, session }: Cursor): string {
   return `${updatedAt}.${session}`
 }
 
-/** Throws `invalid_option`. */
+/** Parses a cursor. Throws `invalid_option` if it is invalid. */
 export function cursorFrom(cursor: string): Cursor {
   const [, updatedAt, session] = /^(\d{1,16})\.(\d{1,16})$/.exec(cursor) ?? []
   if (session === undefined) throw new InvalidOptionError('cursor', 'the `next` of an earlier page', cursor)

@@ -126,8 +126,8 @@ export class Sessions {
   }
 
   /**
-   * Appends messages outside a run, such as those of an imported conversation or of a person who has taken over. Creates the session if it
-   * does not exist. A call without a result gets a substitute result. Rejects with `invalid_message`, and with `session_busy` or
+   * Appends messages outside a run, such as messages of an imported conversation or of a person who has taken over. Creates the session if
+   * it does not exist. A call without a result gets a substitute result. Rejects with `invalid_message`, and with `session_busy` or
    * `session_waiting` if a run has the session.
    */
   async append(id: string, messages: readonly MessageInput[]): Promise<void> {

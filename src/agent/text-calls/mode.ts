@@ -10,7 +10,7 @@ type ListenFor = 'tags' | 'both'
 /** The form of a run's calls: native, with or without looking for text calls beside them, or text only. */
 export type CallForm =
   | { native: true; listenFor?: ListenFor }
-  /** With `reads: false` the model gets the prompt of the dialect, but its answer is never parsed. */
+  /** With `reads: false`, the model gets the prompt of the dialect, but its answers are never parsed. */
   | { native: false; dialect: Dialect | string; reads: boolean }
 
 export type CallSettings = Pick<RunSettings<never>, 'toolCalling' | 'enableToolActionParsing' | 'fencedTags'>

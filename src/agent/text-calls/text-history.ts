@@ -15,7 +15,7 @@ import {
 } from '../../core/messages.ts'
 import type { Dialect, PastCall, PastResult } from '../../dialects/index.ts'
 
-/** The name of a call whose text could not be read. Its arguments are that text. */
+/** The name of a call whose text could not be read. The arguments of the call are that text. */
 export const unreadableCall = 'unreadable_call'
 
 /** A message with calls, and the results of these calls, written as an assistant message and a user message. */
@@ -118,7 +118,7 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   for (const { function: call } of calls) {
     if (call.name === unreadableCall) {
       endRow()
-      // Keeps the original text, so that the model sees what the result refers to.
+      // Keeps the original text, so that the model sees which text the result refers to.
       texts.push(call.arguments)
     } else row.push({ name: call.name, arguments: readArguments(call.arguments) })
   }
@@ -126,7 +126,10 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   return texts.join('\n')
 }
 
-/** Arguments that are not a JSON object are replaced, because not every dialect can write them. The call's result says what was wrong. */
+/**
+ * Arguments that are not a JSON object are replaced, because not every dialect can write them. The result of the call describes the
+ * problem.
+ */
 function readArguments(json: string): PastCall['arguments'] {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : {}

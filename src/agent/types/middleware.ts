@@ -82,8 +82,8 @@ export interface AroundEntry<Context = unknown> {
    * Wraps a tool's function, with its time limits and retries. `next()` runs the function, at most once, and resolves with its return
    * value. It rejects with a `ToolloopError` if the call fails.
    *
-   * Contract: awaited. May throw; see `onFailure`. The return value replaces that of the function; returning nothing keeps it. If `next` is
-   * not called, the function does not run.
+   * Contract: awaited. May throw; see `onFailure`. The return value replaces the return value of the function; returning nothing keeps it.
+   * If `next` is not called, the function does not run.
    */
   call?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }

@@ -11,7 +11,7 @@ export interface Spent {
 
 export type { ToolCallOutcome }
 
-/** One call of a run: what the model requested, how it ended, and what the model was told. */
+/** One call of a run: the model's request, the outcome, and the result that the model got. */
 export interface ToolCallRecord {
   id: string
   tool: string
@@ -70,7 +70,7 @@ export interface PendingItem {
   args: JsonObject
   /** The tool's side effects. Absent for a `budget`. */
   effect?: ToolEffect
-  /** What the model said before the call: at most the last 300 characters. Absent if it said nothing. */
+  /** The model's text before the call: at most the last 300 characters. Absent if it said nothing. */
   said?: string
   about?: Json
   schema?: JsonSchema

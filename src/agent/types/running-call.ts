@@ -26,11 +26,11 @@ export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 export interface CallTerms {
   /** Undefined if all calls may run at once. */
   lanes: Lanes | undefined
-  /** Creates the idempotency keys of the calls. If undefined, they derive from the calls' places. */
+  /** Creates the idempotency keys of the calls. If undefined, the keys derive from the positions of the calls. */
   keyOf: KeyOf | undefined
   /** Whether an earlier execution may have started this batch of calls without recording how this call ended. */
   mayHaveRun: boolean
-  /** Called when the call has ended, before the next one may start. */
+  /** Called when the call has ended, before the next call may start. */
   ended?(): void
 }
 
@@ -77,7 +77,7 @@ export interface CallOutcome {
   raw?: RawEnd
   /** The name of the guardrail that ends the run, and its reason. */
   stop?: string
-  /** What the model is told about a call that was noted and not carried out. */
+  /** The text for the model about a call that was noted and not carried out. */
   noted?: Content
 }
 

@@ -55,7 +55,9 @@ export interface SucceededCall<Name extends string, Args, Value> extends Omit<To
   outcome: 'ok'
   /** The arguments as the model wrote them, valid by the tool's schema. */
   args: Args
-  /** The return value of `execute`, or what a hook replaced it with. Kept in memory only, and only if the model got all of it. */
+  /**
+   * The return value of `execute`, or the value with which a hook replaced it. Kept in memory only, and only if the model got all of it.
+   */
   value?: Value
 }
 

@@ -45,7 +45,7 @@ export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult,
   const turns = steps.map((step, at): RecordedTurn => {
     const [id] = step.toolCalls.map((call) => call.id)
     const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
-    // A text that was cut off and then continued is one message. It belongs to the last of its turns.
+    // A text that was cut off and then continued is one message. The message belongs to the last of the turns that wrote the text.
     const isContinued = id === undefined && step.finishReason === 'length' && messages.length < steps.length - at
     // The answer that ended a preview was removed when its plan was carried out.
     const isRemoved =
