@@ -30,7 +30,7 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptions, back
  * | `journal` | recorded, and resumed after a crash | not supported: `invalid_option` |
  * | cost of a turn | see the benchmark | some milliseconds more; grows with the length of the conversation |
  *
- * If the chosen loop is unavailable (LangChain is not installed or is incompatible), the other one is used and a warning is logged. If
+ * If the chosen loop is unavailable (LangChain is not installed or is incompatible), the other loop is used and a warning is logged. If
  * LangChain's loop fails during a run, the run ends with stop reason `model_error` and error code `backend_failed`. Its result contains
  * everything that has happened so far.
  *

@@ -49,7 +49,7 @@ const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptions,
  * await pipeline.generate('Do I need an umbrella?', { signal })
  * ```
  *
- * Works with any model. Subclasses define what differs for their provider; `createPipeline` creates one that fits its current model.
+ * Works with any model. Subclasses adapt the behavior to their provider. `createPipeline` chooses the class that fits the model.
  */
 export class LLMPipeline<Context = unknown> {
   readonly #runner: AgentRunner<Context>

@@ -161,7 +161,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
   }
 
-  /** Answers the calls. Returns those that found the file locked and may be retried. */
+  /** Answers calls to a store. Returns the calls that found the file locked and may be retried. */
   const attempt = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[], kind: 'reads' | 'writes'): readonly Asked[] => {
     const { file } = kept.options.database
     try {

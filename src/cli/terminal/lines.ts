@@ -9,7 +9,7 @@ export interface Lines {
   readonly interactive: boolean
   /** Called for Ctrl-C on a terminal. The process does not end. `typed` says whether there is text after the prompt. */
   onInterrupt: (typed: boolean) => void
-  /** Called for Ctrl-D while no input is being read. Once the queued input is used up, `next` then resolves with undefined. */
+  /** Called for Ctrl-D while no input is being read. After this, `next` returns the queued input and then resolves with undefined. */
   onLeave: () => void
   /**
    * Called for Esc while no question is asked. `typed` says whether there is text after the prompt. `isTwice` says whether Esc was pressed

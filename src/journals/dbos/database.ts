@@ -27,7 +27,7 @@ const connectTimeoutMs = 10_000
  */
 const idleInTransactionMs = 30_000
 
-/** Maximum number of different statements that connections prepare. */
+/** Maximum number of different statements that the connections of a pool prepare. */
 const mostPrepared = 200
 /**
  * Maximum number of values of a prepared statement. A statement with more values usually contains a list, and its text depends on the
@@ -38,7 +38,7 @@ const mostValues = 30
 /** Returns the name under which the connections of a pool prepare a statement. Returns undefined if the statement is not prepared. */
 function preparedName(text: string, prepared: Map<string, string>): string | undefined {
   const known = prepared.get(text)
-  // Skips statements that return all columns: a prepared one fails after another process has added a column.
+  // Skips statements that return all columns: such a prepared statement fails after another process has added a column.
   if (known !== undefined || prepared.size >= mostPrepared || /(SELECT|RETURNING) \*/i.test(text)) return known
   // The name contains a digest instead of a number, because several clients may use the session, and each could give the same number to
   // another statement.

@@ -18,7 +18,7 @@ export async function writeRecorded(file: string | URL, recorded: Recorded, secr
 }
 
 /**
- * Converts a recorded run to text, in pieces. The text is the one that `recordingToText` returns for the run without its secrets. `secrets`
+ * Converts a recorded run to text, in pieces. The text equals the result of `recordingToText` for the run without its secrets. `secrets`
  * contains the secrets that are known before the run is searched. Yields to the event loop.
  */
 export function recordingText(recorded: Recorded, secrets: RecordingSecrets): Promise<string[]> {

@@ -19,7 +19,7 @@ import type { RecordingInParts } from './recording-parts.ts'
 /** Number of characters reserved for the end of the run and for the note that the recording is incomplete. */
 const keptForEnd = 10_000
 
-/** The recorded run. */
+/** The properties of a run that its recording needs. */
 interface RunRecorded {
   readonly id: string
   /** The id of the current execution. */

@@ -52,8 +52,8 @@ export class KeptResponses {
   #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
   /**
-   * The responses that this process has stored, by caller. If the total is too large, the caller with the most responses loses the oldest
-   * ones, so that callers don't displace each other's responses.
+   * The responses that this process has stored, by caller. If the total is too large, the caller with the most responses loses its oldest
+   * responses, so that callers don't displace each other's responses.
    */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()

@@ -39,7 +39,10 @@ export class RunRecordings {
     this.#secrets = secrets
   }
 
-  /** Returns the option for an execution that is about to start. `shown` is the store beside the run's journal, if the run has one. */
+  /**
+   * Returns the recording option of an execution that is about to start. `shown` is the store beside the run's journal, if the run has a
+   * journal.
+   */
   async optionFor(run: ServiceRun, shown: Shown | undefined): Promise<RecordOption> {
     const { recordingCharacters, recordsInMemory } = this.#bounds()
     if (recordingCharacters === 0 || (shown === undefined && !recordsInMemory)) return {}

@@ -21,7 +21,7 @@ export interface RunHead {
   clientTools: readonly AnyTool[]
   /** The digest of the request that started the run, if the request had an `Idempotency-Key`. */
   request?: string
-  /** ISO 8601. */
+  /** The time at which the run was created, in ISO 8601. */
   createdAt: string
   /** The beginning of the user's message. */
   said: string

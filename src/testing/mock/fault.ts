@@ -21,7 +21,7 @@ export type BodyMark = number | 'content'
 export interface MockFault {
   /** Answers with this HTTP status instead of the script. */
   status?: number
-  /** The body for `status`. An object is sent as JSON. Default: an error in this provider's format. */
+  /** The body of a response with `status`. An object is sent as JSON. Default: an error in this provider's format. */
   body?: JsonObject | string
   /** Response headers, such as `{ 'retry-after': '1' }`, with or without `status`. */
   headers?: Readonly<Record<string, string>>
