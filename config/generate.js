@@ -37,7 +37,7 @@ import type { ListedModel } from './provider-preset.ts'
 
 type Models = Readonly<Record<string, ListedModel>>
 
-/** By provider and model. A function, so that it costs nothing until the first model is made. */
+/** Returns the bundled prices, by provider and model. Builds the object only when called, so that an import costs nothing. */
 export function bundledPrices(): Readonly<Record<string, Models>> {
 ${[...priceLists].map(([models, [name]]) => `  const ${name}: Models = {\n${Object.entries(models).map(listed).join('\n')}\n  }`).join('\n')}
   return { ${[...priceLists.values()].flatMap((names) => names.map((name) => `${JSON.stringify(name)}: ${names[0]}`)).join(', ')} }

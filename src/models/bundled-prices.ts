@@ -3,7 +3,7 @@ import type { ListedModel } from './provider-preset.ts'
 
 type Models = Readonly<Record<string, ListedModel>>
 
-/** By provider and model. A function, so that it costs nothing until the first model is made. */
+/** Returns the bundled prices, by provider and model. Builds the object only when called, so that an import costs nothing. */
 export function bundledPrices(): Readonly<Record<string, Models>> {
   const openai: Models = {
     "gpt-4o": {"contextWindow":128000,"prices":[{"input":2.5,"cacheRead":1.25,"output":10}]},
