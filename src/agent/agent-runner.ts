@@ -157,9 +157,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Continues a run that ended `paused`, in this process or in another process. `state` comes from its result. Carries out each decided
-   * call once, then asks the model again as soon as nothing is pending. Until then the result stays `paused`. Pass the context, tools,
-   * hooks, guardrails, output and callbacks of `run` again.
+   * Continues a run that ended `paused`, in this process or in another process. `state` comes from the result of that run. Carries out each
+   * decided call once, then asks the model again as soon as nothing is pending. Until then the result stays `paused`. Pass the context,
+   * tools, hooks, guardrails, output and callbacks of `run` again.
    *
    * Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` if the same state is being resumed (see
    * `claim`). In these cases nothing has been carried out.

@@ -18,8 +18,8 @@ import type { AgentRules, RunnerOptions, RunOptions, RunSettings } from './types
 const settingChecks = checksOf(runSettings)
 
 /**
- * Opens the model, or several as one fallback list. Throws `invalid_option` unless either `model` or `models` is given. Also throws the
- * errors of `createModel`.
+ * Opens the model, or several models as one fallback list. Throws `invalid_option` unless either `model` or `models` is given. Also throws
+ * the errors of `createModel`.
  */
 export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>, 'model' | 'models' | 'fallbackOn'>): ChatModel {
   if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent when `model` is given', models)
@@ -29,7 +29,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** The options of an agent that also apply to a run that another agent has handed over to it. */
+/** Returns the options of an agent that also apply to a run that another agent hands over to this agent. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}

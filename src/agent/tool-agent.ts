@@ -41,7 +41,7 @@ export interface GenerateOptions extends Sampling {
   /**
    * Called with text as it arrives.
    *
-   * Contract: not awaited. If it throws or rejects, that is logged once, and the turn continues.
+   * Contract: not awaited. If it throws or rejects, the error is logged once, and the turn continues.
    */
   onText?(delta: string): void
 }

@@ -39,10 +39,10 @@ export interface Guardrail<Context = unknown> {
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Awaitable<GuardrailVerdict<string>>
   /**
-   * Shows text before the response is complete: `output` is called with one piece at a time, and each piece is shown once it has passed.
-   * `'sentences'`: `text` is one sentence, or 1,000 characters of one. `{ window: n }`: `text` is n further characters, preceded by the
-   * last n characters that have passed. If a guardrail with `output` has no `stream`, or the answer has a schema, the whole text is checked
-   * at once.
+   * Shows text before the response is complete: `output` is called with one piece at a time, and each piece is shown when it has passed.
+   * `'sentences'`: `text` is one sentence, or 1,000 characters of a long sentence. `{ window: n }`: `text` is n further characters,
+   * preceded by the last n characters that have passed. If a guardrail with `output` has no `stream`, or the answer has a schema, the whole
+   * text is checked at once.
    *
    * A refused piece is not shown, nor is anything after it. If part of a refused answer was already shown, it is taken back (`MODEL_RETRY`
    * with `discards`) and the model answers again. A run whose text can't be taken back (`.text`, `onText`) ends `refused` instead. Default:

@@ -65,7 +65,7 @@ export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
 export type ToolTurnChange =
   /** The function does not run; the model is told why. */
   | { refuse: string }
-  /** Runs the call with these arguments instead. They are validated again. */
+  /** Runs the call with these arguments instead. The arguments are validated again. */
   | { args: JsonObject }
   /** The function does not run, and this value replaces its return value. Stored as JSON. */
   | { result: unknown }
@@ -92,9 +92,9 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
 /**
  * Functions that take part in the loop. They act as entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and as wrappers of a
  * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Functions called before a step run in the order of
- * the hooks. Each sees the request or the arguments as earlier hooks changed them, until one refuses or answers. Functions called after a
- * step run in reverse order. Among the functions that wrap a step, the first is the outermost. Hooks are called once for each step, and not
- * again when a recorded run is resumed.
+ * the hooks. Each function sees the request or the arguments with the changes of earlier functions, until one of them refuses or answers.
+ * Functions called after a step run in reverse order. Among the functions that wrap a step, the first function is the outermost. Hooks are
+ * called once for each step, and not again when a recorded run is resumed.
  *
  * Contract of all hooks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`), not counting the time in `next`. A hook
  * fails if it throws, rejects, takes longer, or returns something invalid; `onFailure` says what happens then. Returning nothing changes
@@ -126,11 +126,11 @@ export interface Hooks<Context = unknown> {
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
    * Wraps one model request, with its retries. `next()` sends it, at most once, and resolves with the whole response; text is streamed
-   * meanwhile. It rejects with the request's error, or with `budget_spent` if a budget does not allow it.
+   * meanwhile. `next()` rejects with the request's error, or with `budget_spent` if a budget does not allow the request.
    *
-   * The response that the hook returns replaces the one from `next`. If `next` is not called, nothing is sent, and the returned response is
-   * shown as if it had been streamed. The run counts the usage in the returned response. If the response has no usage, the usage of the
-   * request counts. A `Budget` counts the requests that were sent.
+   * The response that the hook returns replaces the response from `next`. If `next` is not called, nothing is sent, and the returned
+   * response is shown as if it had been streamed. The run counts the usage in the returned response. If the response has no usage, the
+   * usage of the request counts. A `Budget` counts the requests that were sent.
    */
   aroundModel?(
     request: SentRequest<Context>,

@@ -10,7 +10,10 @@ import { History } from './history.ts'
 /** The input of a run: a text, or messages to append to the conversation. */
 export type RunInput = string | MessageInput | readonly MessageInput[]
 
-/** Throws `invalid_option` if the value is not an input, and `invalid_message` if one of its messages is invalid. */
+/**
+ * Converts an input to messages. Throws `invalid_option` if the value is not an input, and `invalid_message` if one of its messages is
+ * invalid.
+ */
 export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [asChecked({ role: 'user', content: input })]
   if (isList(input)) return toChatMessages(input, 'input')

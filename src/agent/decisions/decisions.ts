@@ -64,7 +64,9 @@ const itemNames: OptionNames<PendingItem> = {
   plan: true,
 }
 
-/** Decisions contain the fields of their item: `{ ...item, approved: true }`. */
+/**
+ * The fields of a decision. They include the fields of the item, because a decision is made from its item: `{ ...item, approved: true }`.
+ */
 const decisionNames: Readonly<Record<string, unknown>> = {
   ...itemNames,
   approved: true,
@@ -85,7 +87,7 @@ const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['answer', 'question'],
 ])
 
-/** Throws `invalid_option` if a decision names no pending item, or has unknown fields. */
+/** Throws `invalid_option` if a decision has unknown fields, or lacks the fields that identify its pending item. */
 export function checkNamesItem(decision: unknown, where: string): void {
   if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with a decision', decision)
   checkOptionNames(decision, decisionNames, 'a decision', where)
@@ -118,7 +120,7 @@ export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'ki
   if (kind === 'question' && got.answer === undefined) throw new InvalidOptionError(where, 'an `answer`, or `approved: false`', decision)
 }
 
-/** Who decided, for the record. Throws `invalid_option` for a `note` that is not a string. */
+/** Returns who decided, to record with the decision. Throws `invalid_option` for a `note` that is not a string. */
 export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, where: string): Signature {
   if (note !== undefined && typeof note !== 'string') throw new InvalidOptionError(`${where}.note`, 'a string', note)
   return { ...(by === undefined ? {} : { by: toJson(by) }), ...withoutUndefined({ note }) }

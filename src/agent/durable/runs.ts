@@ -106,7 +106,8 @@ export class Runs {
   /**
    * Streams the run from its beginning until it waits or has ended, in any process. Emits the recorded events first (`meta.recorded`), then
    * the live events of this process, and the turns and calls that other processes record. Reasoning and earlier events of nested runs are
-   * missing, because they are not recorded. Leaving the iteration ends only the stream. Iterating rejects with `unknown_run`.
+   * missing, because they are not recorded. Leaving the iteration ends only the stream, not the run. Iterating rejects with `unknown_run`
+   * if the journal doesn't know the run.
    */
   stream(runId: string): RunStream {
     return new RunStream<string>((watch) => this.#watch(runId, watch), new RunControl())
@@ -122,7 +123,7 @@ export class Runs {
 
   /**
    * Deletes runs that have ended, and resolves with their number. A deleted id can be used for a new run. Rejects with `invalid_option` if
-   * neither limit is given.
+   * neither `olderThanMs` nor `keep` is given.
    */
   async prune(which: PruneOptions): Promise<number> {
     checkOptionNames(which, pruneNames, '`runs.prune`')
@@ -135,7 +136,7 @@ export class Runs {
   }
 }
 
-/** Throws `invalid_option` if there is no journal. */
+/** Returns the engine. Throws `invalid_option` if there is no journal. */
 export function openEngine(engine: Engine | undefined): Engine {
   if (engine === undefined) throw new InvalidOptionError('journal', 'an option of the runner: without a journal it keeps no runs')
   return engine

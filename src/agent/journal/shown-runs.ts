@@ -48,7 +48,7 @@ export interface ShownRuns {
   /** Removes decisions that were noted but could not be carried out. */
   withdrawDecisions(runId: string, note: string): Promise<void>
   get(runId: string): Promise<ShownRun | undefined>
-  /** The run's result as JSON, or `''` if it has none. */
+  /** The run's result as JSON. `''` if the run has no result. */
   result(runId: string): Promise<string>
   /** Returns the state of a waiting run without a journal, as JSON. `''` for any other run. */
   state(runId: string): Promise<string>
@@ -271,7 +271,7 @@ export interface ShownQuery {
   words?: readonly string[] | undefined
   /** Only runs created at this time or later, in milliseconds since 1970. */
   createdAfter?: number | undefined
-  /** Milliseconds since 1970. */
+  /** Only runs created before this time, in milliseconds since 1970. */
   createdBefore?: number | undefined
   /** Only runs that ended at this time or later (`endedAfter`), or before this time (`endedBefore`). Milliseconds since 1970. */
   endedAfter?: number | undefined
@@ -286,7 +286,7 @@ export interface ShownQuery {
   limit: number
   /** The number of runs to skip. Default 0. */
   offset?: number | undefined
-  /** The `cursor` of the last run of the previous page. Only without `order` and `offset`. */
+  /** The `cursor` of the last run of the previous page. Can't be combined with `order` and `offset`. */
   cursor?: string | undefined
 }
 

@@ -21,7 +21,7 @@ const lookEveryMs = 200
 
 /**
  * A journal that stores its runs in `store`. With `takeOver`, a process that has started a run or called `pending` resumes runs that no
- * process executes. Without it, runs are resumed only by `start`. `maxTakeOvers`: the number of processes in a row that may die while
+ * process executes. Without `takeOver`, only `start` resumes runs. `maxTakeOvers`: the number of processes in a row that may die while
  * executing a run, without recording anything more, before the run is ended. Default 10.
  */
 export function storeJournal(
@@ -31,7 +31,7 @@ export function storeJournal(
   return new StoreJournal(store, takeOver, maxTakeOvers)
 }
 
-/** Throws `invalid_option`. */
+/** Checks `maxTakeOvers`. Throws `invalid_option`. */
 export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
   if (maxTakeOvers === undefined || maxTakeOvers === Number.POSITIVE_INFINITY) return
   if (!Number.isSafeInteger(maxTakeOvers) || maxTakeOvers < 1) throw new InvalidOptionError('maxTakeOvers', 'an integer ≥ 1', maxTakeOvers)
@@ -319,7 +319,7 @@ class StoreJournal implements Journal {
   async #get(runId: string): Promise<KeptRun | undefined> {
     const run = await this.#store.get(runId)
     if (run === undefined) return undefined
-    // Results may be large, and many may be read at once.
+    // Yields, because results may be large, and many may be read at once.
     await giveWay()
     const { input, output, ...rest } = run
     return {

@@ -34,7 +34,7 @@ export interface Account {
   used(): BudgetAmounts
   /** Called with the usage of each request that has ended. */
   count(usage: Usage): void
-  /** The largest usage of a single request so far. At least that much is reserved. */
+  /** The largest usage of a single request so far. At least this amount is reserved for each request. */
   dearest(): BudgetAmounts
 }
 
@@ -220,7 +220,7 @@ export class Budget {
   /** Whether the budget has room for `amount` in addition to `taken`. */
   protected hasRoom(taken: BudgetAmounts, amount: BudgetAmounts): boolean {
     const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
-    // A run may send a request as long as anything is left of its own limits.
+    // A run may send a request while part of its own limits is left.
     if (this.#account !== undefined) return taken.costUsd < mostUsd && taken.tokens < mostTokens
     const { costUsd, tokens } = addAmounts(taken, amount)
     // Even a request without a known cost does not fit in a budget that is used up.
@@ -234,7 +234,7 @@ export class Budget {
       amount,
       settle: (used) => {
         this.#underWay--
-        // Reset to exactly zero, because a request would wait forever for a remainder left by rounding.
+        // The reserved amount is reset to exactly zero, because a request would wait forever for a remainder left by rounding.
         this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#count(used)

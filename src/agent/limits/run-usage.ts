@@ -11,7 +11,7 @@ export interface BudgetParent {
   budget: RunUsage
   /** The tool call that started the nested run. `''` for a run that a guardrail, a hook or a summary started. */
   toolCallId: string
-  /** The id of the nested run. A call may start several. */
+  /** The id of the nested run. A call may start several nested runs. */
   runId: string
 }
 
@@ -50,7 +50,7 @@ export class RunUsage {
   #recorded: Spent = nothingSpent
   /** The usage of the run's own requests whose turns are not recorded yet. */
   #unrecorded: Usage = noUsage
-  /** The largest usage of one request so far, in this run or a nested one. */
+  /** The largest usage of one request so far, in this run or a nested run. */
   #dearest: BudgetAmounts = { costUsd: 0, tokens: 0 }
   #callsLeftOut = false
 
@@ -94,7 +94,7 @@ export class RunUsage {
     this.#unrecorded = addUsage(this.#unrecorded, usage)
   }
 
-  /** The usage of the runs inside a call so far. Undefined if there was none. */
+  /** The usage of the runs inside a call so far. Undefined if there were no such runs. */
   spentIn(toolCallId: string): Spent | undefined {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return undefined

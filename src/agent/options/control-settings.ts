@@ -54,7 +54,7 @@ export interface ControlSettings<Context = unknown> {
    *
    * To resume a paused run, pass `decisions` on its pending items, even if you also pass `approve`.
    *
-   * Contract: awaited until the run is aborted or its deadline passes. Throwing, and returning nothing, refuses the call.
+   * Contract: awaited until the run is aborted or its deadline passes. Throwing or returning nothing refuses the call.
    *
    * @see [approvals](docs/approvals.md)
    */
@@ -76,8 +76,8 @@ export interface ControlSettings<Context = unknown> {
   /**
    * Called after the calls of each turn. If it returns true, the run ends with `stopped`.
    *
-   * Contract: not awaited. If it throws, that is logged and the run continues. Returning nothing continues the run. A journal records the
-   * return values, so they stay the same if the run continues in another process.
+   * Contract: not awaited. If it throws, the error is logged and the run continues. Returning nothing continues the run. A journal records
+   * the return values, so they stay the same if the run continues in another process.
    */
   stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
   /**
@@ -105,7 +105,7 @@ export interface ApprovalRequest<Context = unknown> {
   args: JsonObject
   /** The declared effect of the tool. */
   effect?: ToolEffect
-  /** The model's text before the call: at most the last 300 characters. Absent if it said nothing. */
+  /** The model's text before the call: at most the last 300 characters. Absent if the model wrote no text. */
   said?: string
   /** Further information that the tool, or an entry of `plan`, shows the approver. */
   about?: Json

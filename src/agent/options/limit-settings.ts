@@ -35,8 +35,8 @@ export interface LimitSettings {
   /** Maximum number of calls of one turn that run at once. Default 8; 1 for text calls. */
   toolConcurrency?: number
   /**
-   * Maximum number of values in the arguments of one call. A larger call is refused, and the model is told to make several. Default: none;
-   * 10,000 in the service.
+   * Maximum number of values in the arguments of one call. A larger call is refused, and the model is told to make several calls. Default:
+   * none; 10,000 in the service.
    */
   maxArgumentValues?: number
   /**

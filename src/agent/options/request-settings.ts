@@ -16,9 +16,9 @@ export interface RequestSettings {
    * model make it. Default `'auto'`.
    */
   toolChoice?: ToolChoice
-  /** `false`: asks for at most one call per response, if the provider supports it. Default: the provider's. */
+  /** `false`: asks for at most one call per response, if the provider supports it. Default: the provider's default. */
   parallelToolCalls?: boolean
-  /** Names of the tools that the model gets. The others can't be called. Default: all. */
+  /** Names of the tools that the model gets. Other tools can't be called. Default: all. */
   activeTools?: readonly string[]
   /**
    * Whether the model calls tools natively or in its text. Default `'auto'`.
@@ -51,8 +51,8 @@ export interface RequestSettings {
    * What happens if a response breaks off after part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response
    * is always requested again. Default: the response is requested again if all recipients of the part can discard it.
    *
-   * Consumers of events and pages can discard it (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't take it
-   * back, the run ends.
+   * Consumers of events and pages can discard such a part (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't
+   * discard it, the run ends.
    *
    * @see [responses that break off](docs/streaming-and-events.md#responses-that-break-off)
    */
@@ -102,7 +102,7 @@ export interface CompactionOptions {
   /**
    * Summarizes the messages that are left out. The summary replaces them.
    *
-   * Contract: awaited. If it throws or rejects, that is logged, and there is no summary. Returning an empty text means no summary.
+   * Contract: awaited. If it throws or rejects, the error is logged, and there is no summary. Returning an empty text means no summary.
    */
   summarise?(messages: readonly ChatMessage[], place: HookPlace): string | Promise<string>
 }

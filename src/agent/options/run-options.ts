@@ -29,12 +29,12 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    * the agent's context has a type.
    */
   context?: Context
-  /** Replaces the runner's model. Default: the runner's. */
+  /** Replaces the runner's model. Default: the runner's model. */
   model?: AnyModel
-  /** Replaces the runner's tools. Default: the runner's. */
+  /** Replaces the runner's tools. Default: the runner's tools. */
   tools?: Tools
   /**
-   * Replaces the runner's instructions. Default: the runner's.
+   * Replaces the runner's instructions. Default: the runner's instructions.
    *
    * Contract: as for the runner's `instructions`.
    */
@@ -67,7 +67,7 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    * @see [record and replay](docs/recording.md)
    */
   recorder?: RunRecorder
-  /** `true`: the outer run's stream includes this run's events. They have `meta.parentRunId`. Default false. */
+  /** `true`: the outer run's stream includes this run's events. These events have `meta.parentRunId`. Default false. */
   forwardEvents?: boolean
 }
 

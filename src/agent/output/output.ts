@@ -153,7 +153,7 @@ export async function outputOf(format: OutputFormat, json: string, terms: Fittin
 /** Limits for a validation. An asynchronous validation may never end by itself. */
 export interface FittingTerms {
   timeoutMs: number
-  /** Aborting it ends the validation. */
+  /** Aborting this signal ends the validation. */
   signal?: AbortSignal
 }
 
@@ -164,7 +164,7 @@ export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, si
   try {
     return await pTimeout(fitting, { milliseconds: timeoutMs, signal })
   } catch {
-    // Validation never rejects, so it took too long or the run has ended.
+    // A validation never rejects by itself, so it took too long or the run has ended.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }
   }
 }

@@ -23,7 +23,7 @@ export class PartialAnswer {
   #said = ''
   #earlier = ''
   #call: { index: number; json: PartialJson } | undefined
-  /** Whether the answer is the `value` of an object. Undefined until that is known. */
+  /** Whether the answer is the `value` of an object. Undefined until the first field of the object has arrived. */
   #isInValue: boolean | undefined
 
   /** `wrapped`: the model was asked for an object with the answer as its `value`. */

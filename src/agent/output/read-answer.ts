@@ -71,7 +71,10 @@ async function fittingReading(format: OutputFormat, value: Json, terms: FittingT
   return { problems: problems ?? [] }
 }
 
-/** The value itself, and the value of its only field, because some models wrap an answer in the name of its schema. */
+/**
+ * Returns the ways to read a value: the value itself and, if it has only one field, the value of this field. Some models wrap an answer in
+ * a field with the name of the schema.
+ */
 export function readingsOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, value: Json): Reading[] {
   const [field, ...others] = isJsonObject(value) ? Object.entries(value) : []
   const inner = field !== undefined && others.length === 0 ? [{ value: field[1], wrapper: field[0] }] : []

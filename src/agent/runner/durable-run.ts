@@ -141,7 +141,7 @@ export function thinResult(result: Json): Json {
   return { ...result, newMessages: isEnd ? newMessages.length : newMessages, toolCalls: toolCalls.map((call) => thinCall(call, calls)) }
 }
 
-/** Restores the whole result. */
+/** Restores a result that `thinResult` has shortened. */
 export function wholeResult(stored: Json): Json {
   if (!isJsonObject(stored) || !Array.isArray(stored.toolCalls)) return stored
   const { messages, newMessages: added, toolCalls } = stored
@@ -214,7 +214,7 @@ const names = Object.keys(restoredNames) as RestoredName[]
 
 type Given = RunOptions<never> & Partial<OutputOptions>
 
-/** The names of the options that are not stored with a run. */
+/** The names of the options in `options` that can't be stored with a run. */
 export function notStored(options: Given): RestoredName[] {
   return names.filter((name) => isGiven(options[name]) && !isStored(name, options))
 }

@@ -15,7 +15,7 @@ import type { RunResult, ToolCallRecord } from '../types/result.ts'
 export interface Watch {
   tap: EventTap
   control: RunControl
-  /** Aborted when the watcher leaves. */
+  /** The signal that is aborted when the watcher leaves. */
   left: AbortSignal
 }
 
@@ -176,7 +176,7 @@ class EventQueue implements EventTap {
   readonly #backlog = new Backlog()
   #ended = false
   #failure: { error: unknown } | undefined
-  /** Takes the events once the queue is iterated. */
+  /** The consumer that takes the events. Set when the queue is iterated. */
   #consumer: Consumer | undefined
 
   constructor(onLeave: () => void) {
@@ -302,7 +302,7 @@ interface Consumer {
   answer(): void
 }
 
-/** Values that have not been taken, in order or joined into one. */
+/** Holds the values that have not been taken, in order or joined into one value. */
 class Ready<T> {
   readonly #join: ((earlier: T, later: T) => T) | undefined
   #values: T[] = []

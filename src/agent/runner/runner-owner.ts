@@ -13,7 +13,7 @@ import type { DurableInput } from './durable-run.ts'
 export interface PerformedRun<Context = unknown> {
   /** The run's input. Absent for a run that continues. */
   readonly input?: RunInput
-  /** Absent for a new run if its caller has not chosen an id. */
+  /** The run's id. Absent for a new run if the caller has not chosen an id. */
   readonly runId?: string
   /** The options passed by the caller or supplied by `restore`. */
   readonly options: RunOptions<Context>

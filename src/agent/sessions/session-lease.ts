@@ -247,7 +247,7 @@ function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; 
   return { messages: toChatMessages(newMessages as never), ...at }
 }
 
-/** A run in line for a session, until it is done with the session. */
+/** A run that waits in line for a session, or uses the session. */
 interface InLine {
   runId: string
   run: Waiter

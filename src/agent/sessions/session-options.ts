@@ -20,7 +20,7 @@ export interface SessionOptions {
 
 const sessionOptionNames: OptionNames<SessionOptions> = { id: true, onBusy: true, replaces: true }
 
-/** Throws `invalid_option`. */
+/** Checks the `session` option of a run. Throws `invalid_option`. */
 export function sessionOptions(given: string | SessionOptions): SessionOptions {
   const options = typeof given === 'string' ? { id: given } : given
   checkOptionNames(options, sessionOptionNames, 'a session', 'session')
@@ -36,7 +36,7 @@ export function sessionOptions(given: string | SessionOptions): SessionOptions {
 /** Maximum length of an id, in UTF-16 code units. Every database can index an id of this length. */
 const longestId = 512
 
-/** Throws `invalid_option`. */
+/** Checks the id of a session or a run. Throws `invalid_option`. */
 export function checkId(id: unknown, option = 'session'): asserts id is string {
   const isId = typeof id === 'string' && id !== '' && id.length <= longestId && id.isWellFormed() && !id.includes('\0')
   if (!isId) throw new InvalidOptionError(option, `a text of 1 to ${longestId} characters, without NUL and lone surrogates`, id)
@@ -51,7 +51,7 @@ export interface ExpiryOptions {
   expireAfterMs?: number
 }
 
-/** Throws `invalid_option`. */
+/** Checks `expireAfterMs` and fills in the default. Throws `invalid_option`. */
 export function expiryOf({ expireAfterMs = Number.POSITIVE_INFINITY }: ExpiryOptions): number {
   if (typeof expireAfterMs !== 'number' || !(expireAfterMs > 0))
     throw new InvalidOptionError('expireAfterMs', 'a number of milliseconds > 0', expireAfterMs)

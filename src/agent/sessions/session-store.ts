@@ -38,7 +38,7 @@ export interface SessionStore {
   /** Deletes a session and everything stored with it, even if a run has it. */
   delete(id: string): Promise<boolean>
   /**
-   * Deletes sessions that have not changed for this many milliseconds, except those that a run has. Resolves with the number of deleted
+   * Deletes sessions that have not changed for this many milliseconds, except sessions that a run has. Resolves with the number of deleted
    * sessions. May take several transactions.
    */
   prune(olderThanMs: number): Promise<number>
@@ -131,7 +131,7 @@ export interface Added {
 
 /** The state of a waiting run. */
 export interface Draft {
-  /** Identifies the pending calls: the same value for the same calls, and for no others. */
+  /** Identifies the pending calls: the same value for the same calls, and for no other calls. */
   waitsFor: string
   value: string
 }

@@ -31,7 +31,7 @@ export interface WaitingRun {
   /** When the run started to wait, in milliseconds since 1970. */
   since: number
   pending: PendingItem[]
-  /** The run's input and the messages since. They are added to the session when the run ends. */
+  /** The run's input and all later messages. They are added to the session when the run ends. */
   messages: ChatMessage[]
   /**
    * The position of the first message of the session that these messages replace. See `replaces` of a run's `session`. If absent, these
@@ -114,8 +114,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the messages, including those that a compaction leaves out of requests. Messages of a run that has not ended are not included.
-   * Empty if there is no such session.
+   * Returns the messages, including messages that a compaction leaves out of requests. Messages of a run that has not ended are not
+   * included. Empty if there is no such session.
    */
   async read(id: string, { from = 0, to, ...others }: ReadOptions = {}): Promise<ChatMessage[]> {
     checkId(id)
@@ -152,7 +152,7 @@ export class Sessions {
     if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
       throw new InvalidOptionError('at', `a position from 0 to ${messageCount}, or the id of a user’s message`, at)
     const texts = await this.store.read(session, { from: 0, to: count })
-    // If the session is deleted meanwhile, only part of it was read.
+    // If the session was deleted meanwhile, only part of it may have been read.
     if (texts.length < count && (await this.store.get(id))?.session !== session) throw unknownSession(id)
     const messages = readMessages(id, texts, 0)
     // A compaction that reaches beyond the copied messages is not copied.
@@ -190,8 +190,8 @@ export class Sessions {
   }
 
   /**
-   * Deletes sessions that have not changed for `olderThanMs` milliseconds, except those that a run has. Resolves with the number of deleted
-   * sessions.
+   * Deletes sessions that have not changed for `olderThanMs` milliseconds, except sessions that a run has. Resolves with the number of
+   * deleted sessions.
    */
   async prune(which: { olderThanMs: number }): Promise<number> {
     checkOptionNames(which, pruneNames, '`sessions.prune`')

@@ -52,8 +52,8 @@ interface HandoffTool extends Tool<never> {
  * and tools are used. The agent's hooks, guardrails, limits, `activeTools` and `stopWhen` apply to its turns and calls, and the run's own
  * rules wrap them. The result's `agent` names the agent that has the conversation at the end. Start the next run with that agent.
  *
- * The agent's `input` guardrails check the conversation so far. If they refuse it, or would replace a message, the run ends `refused`. The
- * agent's limits are counted from the handoff on. Throws `invalid_tool`.
+ * The agent's `input` guardrails check the conversation so far. If they refuse the conversation, or would replace a message, the run ends
+ * `refused`. The agent's limits are counted from the handoff on. Throws `invalid_tool`.
  */
 export function handoff<Context = unknown>(to: ConversationTaker<Context>, options: HandoffOptions): Tool<Context> {
   checkOptionNames(options, handoffOptionNames, '`handoff`')

@@ -27,7 +27,9 @@ export async function begunRun(parent: NestingPlace<never>, runId: string): Prom
   return found?.recorded === undefined ? undefined : found
 }
 
-/** Returns a record name that is unique in the outer run. `runId` may not be, because callers may use the same id in several calls. */
+/**
+ * Returns a record name that is unique in the outer run. `runId` alone is not unique, because callers may use the same id in several calls.
+ */
 function recordName(call: string, runId: string): string {
   return runId === call || runId.startsWith(`${call}/`) ? runId : `${call}/${runId}`
 }

@@ -5,7 +5,7 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** A call that the model meant, with its tool. */
+/** A call after unwrapping, with its tool. */
 export interface OpenedCall {
   call: ReadCall
   tool: AnyTool | undefined

@@ -3,7 +3,7 @@ import type { ModelResponse } from '../../models/chat-model.ts'
 
 /** A call as it was found in a response, native or written as text. */
 export interface ReadCall extends ToolCall {
-  /** Set if the call was written as text, so that its arguments may have the wrong type. */
+  /** Set if the call was written as text. Its arguments may then have the wrong type. */
   asText?: true
   /** The text that the call was read from. */
   written?: string

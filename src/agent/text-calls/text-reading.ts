@@ -227,7 +227,7 @@ interface Hints {
 
 const hints = new WeakMap<Dialect, Hints>()
 
-/** Undefined for a dialect whose calls may begin without a marker. */
+/** Returns the checks for a dialect. Undefined for a dialect whose calls may begin without a marker. */
 function hintsOf(dialect: Dialect): Hints | undefined {
   if (dialect.bare !== undefined) return undefined
   const known = hints.get(dialect)

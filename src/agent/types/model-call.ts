@@ -6,7 +6,7 @@ import type { ReadResponse } from '../text-calls/read-call.ts'
 /** The request of one turn, with the model and the tools. */
 export interface TurnRequest {
   model: ChatModel
-  /** The tools that are sent. The model can't call any others. */
+  /** The tools that are sent. The model can't call other tools. */
   tools: ToolSet
   request: ModelRequest
 }
@@ -30,7 +30,7 @@ export type AroundModel = (next: AskModel) => AskModel
 
 /** Collects the pieces of one turn's requests as they arrive. */
 export interface TurnPieces {
-  /** The usage of the turn's earlier requests. Undefined if there were none. */
+  /** The usage of the turn's earlier requests. Undefined if there were no earlier requests. */
   usedBefore: Usage | undefined
   /** Begins a request and ends the previous request. Returns the sink to pass pieces to, or undefined if nobody listens. */
   open(): ModelSink | undefined
@@ -47,7 +47,7 @@ export interface TurnPieces {
   hold(streamed?: CheckedText): void
   /** The text that arrived before a response broke off, without the beginning of a possible call. `ofError`: the text from the error. */
   partialText(ofError: string | undefined): string
-  /** The raw text of the current request. Undefined if no piece of it has arrived. */
+  /** The raw text of the current response. Undefined if no piece of the response has arrived. */
   readonly received: string | undefined
   /** Sets the reader that determines which text to keep if the current response breaks off. */
   readBy(reader: TextReader): void
@@ -82,7 +82,7 @@ export interface TextReader {
 export interface WrittenCalls {
   /** Reads a response as it arrives. Listeners don't get the text of the calls. */
   readonly readLive: AroundModel
-  /** Reads a whole response whose text nobody has watched. */
+  /** Reads a whole response whose text had no listeners. */
   readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
   /** Reads the text of a response that broke off, and sets the turn's reader for it. */
   readBroken(call: ModelCall, text: string): Promise<void>

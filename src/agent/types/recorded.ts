@@ -28,13 +28,13 @@ export interface PlannedCall {
   refusal?: Refusal
   effect: ToolEffect
   repairs?: string[]
-  /** Set if the call was written as text, so that the tool's schema determines how its arguments are read. */
+  /** Set if the call was written as text. The tool's schema then determines how its arguments are read. */
   asText?: true
   /** The text after the call, shown when the call has ended. */
   textAfter?: string
   /** A note that the model gets in addition to the result. */
   note?: string
-  /** The plan's decision before the call ran. */
+  /** The plan's decision on the call. */
   plan?: CallChange
   /** Set in a preview: the call is noted, and carried out only if it is approved. `about`: what the tool shows the approver. */
   intent?: true | { about: Json }
@@ -43,14 +43,14 @@ export interface PlannedCall {
 
 /** The decision of the plan's entries on a call, and the usage of the entries (`nested`). Recorded as a step before the call runs. */
 export interface CallChange {
-  /** The arguments to run with, which replace the model's. */
+  /** The arguments to run the call with. They replace the arguments that the model wrote. */
   args?: JsonObject
   repairs?: string[]
   /** The reason why the call does not run, in words for the model. */
   refusal?: Refusal
   /** The reason to end the run. */
   stop?: string
-  /** The result that replaces running the call. */
+  /** The result of the call. If set, the call does not run. */
   result?: { value: Json }
   /** Set if the call waits for an approval. `about`: what to show the approver. `asked`: the number of entries asked so far. */
   ask?: { about: Json; asked: number }
@@ -136,7 +136,7 @@ export interface Handoff {
   instructions?: string
 }
 
-/** The result of carrying out a call: it has ended, asks a question, or was only noted. */
+/** The result of carrying out a call: the call has ended, asks a question, or was only noted. */
 export interface FinishedCall {
   record: ToolCallRecord
   /** The name of the guardrail that ends the run, and its reason. */

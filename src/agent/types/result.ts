@@ -70,7 +70,7 @@ export interface PendingItem {
   args: JsonObject
   /** The tool's side effects. Absent for a `budget`. */
   effect?: ToolEffect
-  /** The model's text before the call: at most the last 300 characters. Absent if it said nothing. */
+  /** The model's text before the call: at most the last 300 characters. Absent if the model wrote no text. */
   said?: string
   about?: Json
   schema?: JsonSchema
@@ -109,14 +109,14 @@ export interface RunState {
   pending: PendingItem[]
   /** Large results that the run keeps, by id. */
   kept?: { [id: string]: string }
-  /** The records of calls that have not ended, such as those of runs inside them. */
+  /** The records of calls that have not ended, such as records of runs inside these calls. */
   records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
 }
 
 /** The fields of every result, however the run ended. */
 interface RunOutcome<Call> {
   runId: string
-  /** The answer as text. If it has a schema, its JSON. */
+  /** The answer as text. If the answer has a schema, its JSON. */
   text: string
   /** The whole conversation without the instructions. Pass it back as `messages`. */
   messages: ChatMessage[]

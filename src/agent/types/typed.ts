@@ -33,7 +33,7 @@ export type RequiredContext<Context> = IsOptional<Context> extends true ? unknow
 /** Options of a runner. `restore` is required if the runs are recorded and need a context. */
 export type WithRestore<Context> = IsOptional<Context> extends true ? unknown : { journal?: undefined } | { restore: object }
 
-/** The options of a run, required if it needs a context. */
+/** The options of a run. They are required if the run needs a context. */
 export type RunArguments<Context, Options> =
   IsOptional<Context> extends true ? [options?: Options] : [options: WithContext<Context> & Options]
 
@@ -53,7 +53,7 @@ type SucceededCallOf<T extends AnyTool> = T extends AnyTool
 export interface SucceededCall<Name extends string, Args, Value> extends Omit<ToolCallRecord, 'tool' | 'args' | 'outcome' | 'value'> {
   tool: Name
   outcome: 'ok'
-  /** The arguments as the model wrote them, valid by the tool's schema. */
+  /** The arguments as the model wrote them. They fit the tool's schema. */
   args: Args
   /**
    * The return value of `execute`, or the value with which a hook replaced it. Kept in memory only, and only if the model got all of it.
@@ -67,7 +67,7 @@ export interface UnsuccessfulCall extends ToolCallRecord {
   value?: undefined
 }
 
-/** A call of a tool that the run adds to the agent's own. */
+/** A call of a tool that the run adds to the agent's own tools. */
 export interface BuiltInCall extends ToolCallRecord {
   tool: 'read_result' | `final_answer${string}`
 }

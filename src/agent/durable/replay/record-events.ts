@@ -25,7 +25,10 @@ export interface ToldRun {
   secretsOf(tool: string): readonly string[] | undefined
 }
 
-/** Creates events from the record of a run. Each turn, call and decision is emitted once, even if some were already emitted live. */
+/**
+ * Creates events from the record of a run. Each turn, call and decision is emitted only once. Events that were already emitted live are not
+ * emitted again.
+ */
 export class RecordEvents {
   readonly #run: ToldRun
   readonly #tap: Pick<EventTap, 'take' | 'hide'>
