@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type NotedTime, SteadyClock } from '../src/core/time/steady-clock.ts'
-import { RecordedRuns } from '../src/journals/sqlite/recorded-runs.ts'
 import { runsSchema } from '../src/journals/sqlite/runs-schema.ts'
+import { RunsTable } from '../src/journals/sqlite/runs-table.ts'
 import { ShownRunsTable } from '../src/journals/sqlite/shown-runs-table.ts'
 import { SessionWork } from '../src/sessions/session-work.ts'
 import { sqliteDialect } from '../src/sessions/sqlite/session-dialect.ts'
@@ -145,7 +145,7 @@ function open<Tables>(schema: Schema, file: string, tables: (parts: FileParts) =
 }
 
 describe('the contents of an SQLite file', () => {
-  const runsIn = (folder: string) => open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new RecordedRuns(parts, 'default'))
+  const runsIn = (folder: string) => open(runsSchema, join(folder, 'runs.sqlite'), (parts) => new RunsTable(parts, 'default'))
 
   it('P1.8 H60 don’t expire by a clock that jumped, in this process or before it, until the new time has lasted', () =>
     inFolder(async (folder) => {

@@ -2,13 +2,13 @@ import type { Journal, PruneOptions, RunPage, RunQuery, RunSummary } from '../ag
 import {
   cursorOf,
   decisionRefused,
+  type ExecutionOutcome,
   entryTaken,
   expiredText,
   type KeptText,
   type NamedValue,
   type NewRun,
   type NotTaken,
-  type Outcome,
   type RunNews,
   type Store,
   type StoredEntry,
@@ -133,7 +133,7 @@ class MemoryStore implements Store {
     return this.#found(runId).kept.get(name)?.value
   }
 
-  async finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Promise<void> {
+  async finish(runId: string, epoch: number, output: string, { stopReason, model }: ExecutionOutcome): Promise<void> {
     const run = this.#owned(runId, epoch)
     change(run, { status: 'ended', owner: undefined, output, stopReason, model })
     run.steps.clear()

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { Engine, Journal } from '../../src/agent/journal/journal.ts'
 import {
   type NewShownRun,
-  type RunOrder,
-  runOrders,
   type ShownNews,
+  type ShownOrder,
   type ShownOutcome,
   type ShownQuery,
   type ShownRuns,
+  shownOrders,
 } from '../../src/agent/journal/shown-runs.ts'
 import { tagsOf } from '../../src/agent/journal/store.ts'
 import type { Json } from '../../src/core/messages.ts'
@@ -341,9 +341,9 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       }
       await shown.begin(run('goes on', { caller: 'dan', createdAt: 1_000, title: 'd' }), { attempt: 'first' })
       const ids = async (query: Partial<ShownQuery>) => (await shown.list({ limit: 10, ...query })).runs.map(({ runId }) => runId).join(' ')
-      const sorted = (by: RunOrder) =>
+      const sorted = (by: ShownOrder) =>
         Promise.all([true, false].map(async (isDescending) => (await ids({ order: { by, isDescending } })).replace('goes on', '*')))
-      expect(Object.fromEntries(await Promise.all(runOrders.map(async (by) => [by, await sorted(by)])))).toEqual({
+      expect(Object.fromEntries(await Promise.all(shownOrders.map(async (by) => [by, await sorted(by)])))).toEqual({
         started: ['* 2 1 0', '0 1 2 *'],
         finished: ['1 0 2 *', '2 0 1 *'],
         input: ['* 0 1 2', '2 1 0 *'],

@@ -236,7 +236,7 @@ export type ListedRun = Omit<ShownRun, 'head' | 'tags' | 'secrets' | 'hidesAll' 
  * The orders of a list. `worked`: the time from the run's start to its end or pause, without waits for decisions. `waited`: the time it has
  * waited for decisions, including the current wait. `model`: the model that was last asked. Runs without a value come last.
  */
-export const runOrders = [
+export const shownOrders = [
   'started',
   'finished',
   'input',
@@ -250,7 +250,7 @@ export const runOrders = [
   'tokens',
   'cost',
 ] as const
-export type RunOrder = (typeof runOrders)[number]
+export type ShownOrder = (typeof shownOrders)[number]
 
 export interface ShownQuery {
   caller?: string | undefined
@@ -281,7 +281,7 @@ export interface ShownQuery {
   /** Only runs that have worked at least this long, in milliseconds. */
   minWorkedMs?: number | undefined
   /** Default: newest first. */
-  order?: { by: RunOrder; isDescending: boolean } | undefined
+  order?: { by: ShownOrder; isDescending: boolean } | undefined
   /** An integer ≥ 1. */
   limit: number
   /** The number of runs to skip. Default 0. */

@@ -13,7 +13,16 @@ import {
   waitsOf,
 } from './journal.ts'
 import { type Release, Releases, TakeOver, type TakeOverOptions, type Trial, Trials } from './recovery.ts'
-import { type EngineStore, type NamedValue, type NewRun, type Outcome, parseStored, type Store, type Taken, unknownRun } from './store.ts'
+import {
+  type EngineStore,
+  type ExecutionOutcome,
+  type NamedValue,
+  type NewRun,
+  parseStored,
+  type Store,
+  type Taken,
+  unknownRun,
+} from './store.ts'
 import { hasEngine, StoredSteps } from './stored-steps.ts'
 
 /** How often to look for runs and cancellations of other processes and to retry failed releases, in milliseconds. */
@@ -58,7 +67,7 @@ interface Execution {
 }
 
 /** The outcome of an execution that has ended or waits, with its journal port. */
-interface Executed extends Outcome {
+interface Executed extends ExecutionOutcome {
   output: Json
   durable: StoredSteps
 }
@@ -330,7 +339,7 @@ class StoreJournal implements Journal {
   }
 }
 
-function outcomeOf(output: Json): Outcome {
+function outcomeOf(output: Json): ExecutionOutcome {
   if (!isJsonObject(output) || output.stopReason === undefined) return { stopReason: 'answered' }
   const last = Array.isArray(output.steps) ? output.steps.at(-1) : undefined
   const model = isJsonObject(last) ? { model: `${last.provider}/${last.model}` } : {}

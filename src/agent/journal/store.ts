@@ -32,7 +32,7 @@ export interface Store {
   /** Notes how many processes in a row have died in this run without recording another step. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
   /** Records how the run ended and releases it. Deletes its steps, its kept texts and the records of its calls. */
-  finish(runId: string, epoch: number, output: string, outcome: Outcome): Promise<void>
+  finish(runId: string, epoch: number, output: string, outcome: ExecutionOutcome): Promise<void>
   /** Records that the run waits, and releases it. If the run can continue already, returns its state instead. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
   /**
@@ -113,7 +113,7 @@ export interface EngineStore extends Omit<Store, 'record'> {
    * Executes a run as a workflow until it has ended or waits. Calls `work` once, with the steps recorded so far, and resolves with its
    * outcome.
    */
-  execute<T extends Outcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T>
+  execute<T extends ExecutionOutcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T>
   /**
    * Executes `work` as a step of that workflow and resolves with its recorded value. Rejects with `run_taken_over`, without calling `work`,
    * unless the run belongs to this instance in this epoch.
@@ -122,7 +122,7 @@ export interface EngineStore extends Omit<Store, 'record'> {
 }
 
 /** The outcome of an execution. */
-export interface Outcome {
+export interface ExecutionOutcome {
   stopReason: string
   /** The model that was last asked, as `provider/model`. */
   model?: string
@@ -156,7 +156,7 @@ export interface NotTaken {
 export interface Suspension {
   /** The run's output. */
   output: string
-  /** See `Outcome`. */
+  /** See `ExecutionOutcome`. */
   model?: string
   waits: readonly { name: string; timeoutMs?: number }[]
   /** Steps that are deleted, and executed again when the run continues. */

@@ -46,11 +46,11 @@ async function previewed(run: RunContext, call: RunningCall): Promise<CallOutcom
   const { prepared } = call
   const { tool } = prepared
   if (tool.preview === undefined) return { call, end: { outcome: 'ok', content: notedText(tool.name), value: undefined, attempts: 0 } }
-  const runPreview = async (call: RunningCall) => ({
+  const runPreview = async () => ({
     call,
     end: await executeCall({ ...prepared, tool: previewOf(tool) }, new PreviewEnvironment(run, call)),
   })
-  return run.recorder === undefined ? runPreview(call) : run.recorder.aroundCall(run, call, () => runPreview(call))
+  return run.recorder === undefined ? runPreview() : run.recorder.aroundCall(run, call, runPreview)
 }
 
 /** The tool with its `preview` in place of its function. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Pool } from 'pg'
-import type { NamedValue, Outcome } from '../../agent/journal/store.ts'
+import type { ExecutionOutcome, NamedValue } from '../../agent/journal/store.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Dbos } from './load-dbos.ts'
@@ -9,14 +9,14 @@ type InContext = ReturnType<typeof AsyncLocalStorage.snapshot>
 
 /** One execution of a run in this process. A DBOS workflow executes its `work`. */
 class Execution {
-  readonly work: () => Promise<Outcome>
+  readonly work: () => Promise<ExecutionOutcome>
   /** Calls a function in the DBOS context of this workflow. It is set when the workflow has started. */
   inWorkflow?: InContext
   /** The reason why nothing more may be recorded. Undefined while recording is allowed. */
   #left: ToolloopError | undefined
   readonly #waiting = new Set<(problem: ToolloopError) => void>()
 
-  constructor(work: () => Promise<Outcome>) {
+  constructor(work: () => Promise<ExecutionOutcome>) {
     this.work = work
   }
 
@@ -145,7 +145,7 @@ export class DbosProcess {
   }
 
   /** Runs `work` as the workflow with this id. */
-  async execute<T extends Outcome>(id: string, work: () => Promise<T>): Promise<T> {
+  async execute<T extends ExecutionOutcome>(id: string, work: () => Promise<T>): Promise<T> {
     const started = workflow
     if (started === undefined || !this.#dbos.isInitialized()) {
       throw new ToolloopError('journal_failed', 'Expected DBOS to be launched by the application before the first run')

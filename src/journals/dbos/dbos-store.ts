@@ -1,7 +1,7 @@
 import pTimeout from 'p-timeout'
 import type { PruneOptions } from '../../agent/journal/journal.ts'
 import type { ShownRuns } from '../../agent/journal/shown-runs.ts'
-import type { EngineStore, NamedValue, Outcome, RunTries, Suspension, Taken } from '../../agent/journal/store.ts'
+import type { EngineStore, ExecutionOutcome, NamedValue, RunTries, Suspension, Taken } from '../../agent/journal/store.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import { doInTurn, type Work } from '../../sql/statement.ts'
@@ -15,7 +15,7 @@ import { NewEvents } from './new-events.ts'
 import { NewSteps } from './new-steps.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
-import { type Doomed, type PastExecution, RecordedRuns, type StepTotals, storedRunOf } from './recorded-runs.ts'
+import { type Doomed, type PastExecution, RunsTable, type StepTotals, storedRunOf } from './runs-table.ts'
 import { migrate } from './schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
@@ -35,7 +35,7 @@ const noSteps: StepTotals = { steps: 0, characters: 0 }
 
 /** The parts that are available once the database was reached. */
 interface Opened {
-  runs: RecordedRuns
+  runs: RunsTable
   shown: ShownRunsTable
   owner: Owner
 }
@@ -178,7 +178,7 @@ export class DbosStore implements EngineStore {
     return taken.kind === 'taken' ? taken : undefined
   }
 
-  async execute<T extends Outcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T> {
+  async execute<T extends ExecutionOutcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T> {
     const id = this.#workflowId(runId, epoch)
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
@@ -215,7 +215,7 @@ export class DbosStore implements EngineStore {
     if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds)).catch(() => {})
   }
 
-  async #deleteAll(find: (runs: RecordedRuns) => Work<Doomed[]>): Promise<number> {
+  async #deleteAll(find: (runs: RunsTable) => Work<Doomed[]>): Promise<number> {
     for (let deleted = 0; ; ) {
       const doomed = await this.#ask(find)
       const epochs = (epoch: number) => Array.from({ length: epoch }, (_, at) => at + 1)
@@ -251,13 +251,13 @@ export class DbosStore implements EngineStore {
   }
 
   /** Does the work in one transaction. */
-  async #do<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
+  async #do<T>(work: (runs: RunsTable) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return this.#database.transaction((query) => doInTurn(work(runs), query))
   }
 
   /** Does the work without a transaction: each statement takes effect separately. */
-  async #ask<T>(work: (runs: RecordedRuns) => Work<T>): Promise<T> {
+  async #ask<T>(work: (runs: RunsTable) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return doInTurn(work(runs), this.#database.query)
   }
@@ -306,7 +306,7 @@ export class DbosStore implements EngineStore {
     }
     this.#isOpen = true
     const tables = { agent, schema }
-    const runs = new RecordedRuns(owner, { ...tables, place: database.name })
+    const runs = new RunsTable(owner, { ...tables, place: database.name })
     return { owner, runs, shown: new ShownRunsTable(tables) }
   }
 

@@ -1,4 +1,4 @@
-import type { RunOrder, ShownQuery, ShownSession, ShownSums } from '../../agent/journal/shown-runs.ts'
+import type { ShownOrder, ShownQuery, ShownSession, ShownSums } from '../../agent/journal/shown-runs.ts'
 import { cursorOf } from '../../agent/journal/store.ts'
 import { joined, Statement, sql } from '../../sql/statement.ts'
 import type { Dialect } from './dialect.ts'
@@ -24,7 +24,7 @@ const worked = `(${settled('finished_at')} - created_at - waited)`
 const waited = `(waited + CASE WHEN status = 'waiting' THEN ${number} - finished_at ELSE 0 END)`
 
 /** The expressions by which lists are sorted. An unknown value is null. */
-const orders: Record<Exclude<RunOrder, 'started'>, string> = {
+const orders: Record<Exclude<ShownOrder, 'started'>, string> = {
   finished: settled('finished_at'),
   input: 'title',
   state: "status || ' ' || coalesce(stop_reason, '')",

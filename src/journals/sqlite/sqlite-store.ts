@@ -8,8 +8,8 @@ import { inMemory } from '../../sqlite/file-place.ts'
 import { FileThread, SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { inParts } from '../queries/run-work.ts'
 import { aged, packedNews } from '../queries/shown-news.ts'
-import type { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
+import type { RunsTable } from './runs-table.ts'
 import type { ShownRunsTable } from './shown-runs-table.ts'
 import type { RunsOptions } from './store-thread.ts'
 import { workerCode } from './store-thread-code.ts'
@@ -19,7 +19,7 @@ export const journalThread: FileThread = new FileThread(workerCode)
 
 /** Stores the runs of one file. */
 export class SqliteStore implements Store {
-  readonly #file: SqliteFile<RecordedRuns>
+  readonly #file: SqliteFile<RunsTable>
   readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
 

@@ -1,6 +1,6 @@
 import { serveFiles } from '../../sqlite/file-thread.ts'
-import { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
+import { RunsTable } from './runs-table.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
 /** Options that select the agent whose runs are in the store, and either the shown runs or the recorded runs. */
@@ -12,8 +12,8 @@ export interface RunsOptions {
 // The program of the thread that opens the files.
 serveFiles({
   ...runsSchema,
-  open: (parts, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
-    isShown ? new ShownRunsTable(parts, agent) : new RecordedRuns(parts, agent),
+  open: (parts, { agent, isShown }: RunsOptions): RunsTable | ShownRunsTable =>
+    isShown ? new ShownRunsTable(parts, agent) : new RunsTable(parts, agent),
   reading: [
     'kept',
     'cancelled',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { runOrders, type ShownSession } from '../../agent/journal/shown-runs.ts'
+import { type ShownSession, shownOrders } from '../../agent/journal/shown-runs.ts'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types/options.ts'
 import { type ChatMessage, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { separated } from '../../core/text/text-pieces.ts'
@@ -73,7 +73,7 @@ const listQuery = [
   { name: 'cursor', description: 'The `next` of the previous page.' },
   {
     name: 'sort',
-    description: `The order: ${runOrders.map((order) => `\`${order}\``).join(', ')}, with \`-\` before it to begin with the largest. Default \`-started\`. Runs without a value come last.`,
+    description: `The order: ${shownOrders.map((order) => `\`${order}\``).join(', ')}, with \`-\` before it to begin with the largest. Default \`-started\`. Runs without a value come last.`,
   },
   { name: 'totals', description: '`true`: also adds up all runs that are selected, whatever the page.' },
   { name: 'output', description: '`short`: of each output only the first 500 characters.' },

@@ -11,7 +11,7 @@ import { shownItem } from '../../nested/nested-items.ts'
 import { decisionPlace, isTurn, iterationOf } from '../../step-keys.ts'
 import type { EventTap } from '../../types/event-tap.ts'
 import type { PendingItem, RunResult, ToolCallRecord } from '../../types/result.ts'
-import type { RecordedTurn, RecordedTurns } from './recorded-turns.ts'
+import type { ReplayedTurn, ReplayedTurns } from './recorded-turns.ts'
 
 /** The followed run, and the agent that it started with. */
 export interface ToldRun {
@@ -107,7 +107,7 @@ export class RecordEvents {
    * Emits the turns and calls that have not been emitted. Yields to the event loop, because records may be long and many runs may be read
    * at once.
    */
-  async add({ turns, calls }: RecordedTurns): Promise<void> {
+  async add({ turns, calls }: ReplayedTurns): Promise<void> {
     const open = [...turns]
     for (const { step } of turns) for (const [at, { id }] of step.toolCalls.entries()) this.#positions.set(id, at)
     const before = new Map(this.#turns)
@@ -128,7 +128,7 @@ export class RecordEvents {
     this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) }, { iteration: iterations })
   }
 
-  #turn({ step, message, key }: RecordedTurn): void {
+  #turn({ step, message, key }: ReplayedTurn): void {
     const { iteration, provider, model, finishReason, usage, durationMs } = step
     this.#countTurn(iteration, key)
     this.#emit(Event.MODEL_START, { provider, model, ...(this.#isCut ? { continues: true } : {}) }, { iteration })

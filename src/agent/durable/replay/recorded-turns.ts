@@ -4,7 +4,7 @@ import type { FinishedCall, Turn } from '../../types/recorded.ts'
 import type { RunResult, RunStep, ToolCallRecord } from '../../types/result.ts'
 
 /** A response of the model, as recorded. */
-export interface RecordedTurn {
+export interface ReplayedTurn {
   step: RunStep
   /** The message of the model. Absent if no part of it was kept, or if its text is part of the next turn's message. */
   message?: AssistantMessage
@@ -13,15 +13,15 @@ export interface RecordedTurn {
 }
 
 /** The recorded turns and calls of a run, for a reader that joins later. */
-export interface RecordedTurns {
-  turns: RecordedTurn[]
+export interface ReplayedTurns {
+  turns: ReplayedTurn[]
   /** Calls that have ended. */
   calls: ToolCallRecord[]
 }
 
 /** Reads the turns from recorded steps, in any order. */
-export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json])[]): RecordedTurns {
-  const turns: (RecordedTurn & { key: string })[] = []
+export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json])[]): ReplayedTurns {
+  const turns: (ReplayedTurn & { key: string })[] = []
   const calls = new Map<string, ToolCallRecord>()
   for (const [key, value] of steps) {
     if (isTurn(key)) {
@@ -40,9 +40,9 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
 }
 
 /** Reads the turns from the result of a run that has ended or waits. The result has all turns and calls that the steps have. */
-export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): RecordedTurns {
+export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): ReplayedTurns {
   const messages = newMessages.filter((message) => message.role === 'assistant')
-  const turns = steps.map((step, at): RecordedTurn => {
+  const turns = steps.map((step, at): ReplayedTurn => {
     const [id] = step.toolCalls.map((call) => call.id)
     const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
     // A text that was cut off and then continued is one message. The message belongs to the last of the turns that wrote the text.

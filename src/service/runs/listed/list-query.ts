@@ -1,5 +1,5 @@
 import { isRunProcess } from '../../../agent/journal/journal.ts'
-import { runOrders } from '../../../agent/journal/shown-runs.ts'
+import { shownOrders } from '../../../agent/journal/shown-runs.ts'
 import { tagsOf } from '../../../agent/journal/store.ts'
 import { isRunStatus } from '../../../core/runs/run-states.ts'
 import { HttpProblem } from '../../http/problem.ts'
@@ -82,9 +82,9 @@ function readNumber(given: URLSearchParams, name: string, { most = Number.MAX_VA
 function readOrder(sort: string | undefined): ListQuery['order'] {
   if (sort === undefined) return undefined
   const isDescending = sort.startsWith('-')
-  const by = runOrders.find((order) => order === (isDescending ? sort.slice(1) : sort))
+  const by = shownOrders.find((order) => order === (isDescending ? sort.slice(1) : sort))
   if (by === undefined)
-    throw invalid('sort', `one of ${runOrders.map((order) => `\`${order}\``).join(', ')}, with \`-\` before it to begin with the largest`)
+    throw invalid('sort', `one of ${shownOrders.map((order) => `\`${order}\``).join(', ')}, with \`-\` before it to begin with the largest`)
   return { by, isDescending }
 }
 

@@ -1,10 +1,10 @@
 import type { PruneOptions, RunPage, RunQuery } from '../../agent/journal/journal.ts'
 import type { RecordingPart } from '../../agent/journal/shown-runs.ts'
 import {
+  type ExecutionOutcome,
   type NamedValue,
   type NewRun,
   type NotTaken,
-  type Outcome,
   type RunNews,
   type StoredRun,
   type Suspension,
@@ -29,7 +29,7 @@ import { sqlite } from './dialect.ts'
 const [inputName, outputName] = ['input', 'output']
 
 /** Implements `Store` in SQL. Each call must be made inside a transaction, which is rolled back if the call throws. */
-export class RecordedRuns extends RunWork {
+export class RunsTable extends RunWork {
   readonly #owner: Owner
 
   constructor({ database, owner, clock }: FileParts, agent: string) {
@@ -80,7 +80,7 @@ export class RecordedRuns extends RunWork {
     return yield* keepRecording(this.in, runId, attempt, parts)
   }
 
-  *finish(runId: string, epoch: number, output: string, outcome: Outcome): Work<void> {
+  *finish(runId: string, epoch: number, output: string, outcome: ExecutionOutcome): Work<void> {
     const run = yield* this.owned(runId, epoch)
     // The steps are no longer needed, because the result includes all their data.
     for (const table of ['steps', 'kept_texts', 'call_records']) yield sql`DELETE FROM ${this.table(table)} WHERE run = ${run.n}`
@@ -155,7 +155,7 @@ export class RecordedRuns extends RunWork {
     return this.whole((yield* firstOf(sql`SELECT value, crc FROM inputs WHERE run = ${n}`)) ?? {}, String(id), inputName)
   }
 
-  *#leave({ n, id }: Row, status: RunStatus, { stopReason, model }: Outcome, output: string): Work<void> {
+  *#leave({ n, id }: Row, status: RunStatus, { stopReason, model }: ExecutionOutcome, output: string): Work<void> {
     const left = sql`status = ${status}, stop_reason = ${stopReason}, model = ${model}, owner = NULL, problem = NULL`
     yield sql`UPDATE runs SET ${left}, updated_at = ${this.in.now()} WHERE n = ${n}`
     const kept = sql`(run, value, crc) VALUES (${n}, ${output}, ${checksum(String(id), outputName, output)})`

@@ -1,8 +1,8 @@
 import type { PruneOptions, RunPage, RunQuery } from '../../agent/journal/journal.ts'
 import {
+  type ExecutionOutcome,
   type NamedValue,
   type NewRun,
-  type Outcome,
   type RunTries,
   type StoredRun,
   type Suspension,
@@ -36,7 +36,7 @@ export interface PastExecution extends StepTotals {
 }
 
 /** Stores the owner, waits and result of each run, in SQL. The steps of runs are in DBOS. */
-export class RecordedRuns extends RunWork {
+export class RunsTable extends RunWork {
   readonly #runs: Statement
 
   /** `schema` must be quoted. `place` names the database in messages. */
@@ -75,7 +75,7 @@ export class RecordedRuns extends RunWork {
       throw takenOver(runId)
   }
 
-  *finish(runId: string, epoch: number, output: string, { stopReason, model }: Outcome): Work<void> {
+  *finish(runId: string, epoch: number, output: string, { stopReason, model }: ExecutionOutcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
     // If an earlier attempt has succeeded, the run has already ended.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
