@@ -85,6 +85,10 @@ it('a turn waits for its budget inside the compaction, which takes it again', ()
   ])
 })
 
+it('a call that a preview notes passes nothing else', () => {
+  expect(layersOf({ effects: 'preview' }).tool.slice(0, 3)).toEqual(['only noted', 'calls noted inside', 'concurrency'])
+})
+
 it('a run has only the layers it needs', () => {
   expect(layersOf({ budget: new Budget({ tokens: 1 }) }).model.at(-1)).toBe('within the budget')
   expect(layersOf({ toolCalling: 'native', hooks: [{}] })).toEqual({
