@@ -12,7 +12,7 @@ import type { AnyTool } from '../tools/tool.ts'
 import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedModelRequest, RecordedTool } from './format.ts'
 
 /** Describes the input of a run. `json` is the input in the form in which a journal would record it. */
-export function describeInput({ agent, settings, resumed }: RecordedScope, json: unknown): RecordedInput {
+export function describeInput({ agent, settings }: RecordedScope, json: unknown, isResumed: boolean): RecordedInput {
   const { instructions, messages = [], given = 0, settings: stored = {}, refused } = json as Stored
   const output = schemaOf(settings)
   const code = codeOf(settings, agent.offered)
@@ -27,7 +27,7 @@ export function describeInput({ agent, settings, resumed }: RecordedScope, json:
     ...('approve' in settings && settings.approve !== undefined ? { approve: true } : {}),
     ...(code.length === 0 ? {} : { code }),
     ...withoutUndefined({ refused }),
-    ...(resumed ? { partial: 'what was before it was resumed is not recorded' } : {}),
+    ...(isResumed ? { partial: 'what was before it was resumed is not recorded' } : {}),
   }
 }
 

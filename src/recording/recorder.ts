@@ -141,7 +141,7 @@ export class RecordingRecorder implements RunRecorder {
       },
     })
     const begin = () => {
-      this.#begin(run, input)
+      this.#begin(run, input, steps.resumed === true)
       return (result: RunResult) => this.#end(run, result)
     }
     const result = await this.#around(run, begin, () => next(watched))
@@ -190,13 +190,13 @@ export class RecordingRecorder implements RunRecorder {
     }
   }
 
-  #begin(run: RecordedScope, input: Json): void {
+  #begin(run: RecordedScope, input: Json, isResumed: boolean): void {
     if (this.#isStopped) return
     this.#begun(run)
     this.#underWay.add(run.runId)
     if (this.#runs.has(run.runId)) return
-    const found = this.#found(run)
-    const recorded = found ?? { given: describeInput(run, input), steps: {} }
+    const found = isResumed ? this.#found(run) : undefined
+    const recorded = found ?? { given: describeInput(run, input, isResumed), steps: {} }
     if (!this.#place(run, recorded)) return
     const offered = requestsOf(recorded).length === 0 ? run.agent.offered : undefined
     this.#runs.set(run.runId, { recorded, offered, turn: '', endRequest: undefined })
@@ -308,8 +308,7 @@ export class RecordingRecorder implements RunRecorder {
   }
 
   /** Returns the recording of a resumed run that another recorder has made, if there is one. */
-  #found({ runId, resumed, within }: RecordedScope): RecordedRun | undefined {
-    if (!resumed) return undefined
+  #found({ runId, within }: RecordedScope): RecordedRun | undefined {
     if (within === undefined) return this.#earlier?.runId === runId ? runOf(this.#earlier) : undefined
     const runs = this.#callsOf(within).flatMap((call) => call.runs ?? [])
     return runs.find((run) => run.result?.stopReason === 'paused' && ![...this.#runs.values()].some(({ recorded }) => recorded === run))

@@ -1,7 +1,7 @@
 import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 import { processClock } from '../../core/time/process-clock.ts'
-import { callNameOf, isDoneAgain } from '../step-keys.ts'
+import { callNameOf, isDoneAgain, isTurn } from '../step-keys.ts'
 import type { FinishedCall } from '../types/recorded.ts'
 import type { RunState } from '../types/result.ts'
 import type { Durable, RecordEntry, StepContext } from './journal.ts'
@@ -37,6 +37,7 @@ export class OwnSteps implements Durable {
   readonly attempt: string
   readonly survivesCrashes: boolean
   readonly signal: AbortSignal
+  resumed = false
   readonly #place: RecordPlace | undefined
   #steps = new Map<string, unknown>()
   readonly #waits = new Waits()
@@ -54,6 +55,7 @@ export class OwnSteps implements Durable {
   /** Restores the steps, waits and records of earlier executions. */
   recall(recorded: DecidedState): void {
     this.#steps = new Map(Object.entries(recorded.steps))
+    this.resumed = [...this.#steps.keys()].some(isTurn)
     this.#waits.recall(recorded)
     this.#records = new Map(Object.entries(recorded.records ?? {}))
   }

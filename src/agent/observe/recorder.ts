@@ -16,8 +16,6 @@ export interface RecordedScope {
   /** All settings of the run, including code. */
   readonly settings: object
   readonly logger: Logger
-  /** Whether the run continues after a turn that an earlier execution has recorded. */
-  readonly resumed: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   interrupt(why: 'aborted' | 'deadline'): void
 }

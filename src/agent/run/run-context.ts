@@ -185,8 +185,6 @@ export class RunContext extends Lifetime implements RunScope {
   readonly notedBy: Map<string, ActiveAgent> = new Map()
   /** Whether a decided call was carried out. */
   hasCarriedOut = false
-  /** Whether the run continues after a recorded turn. */
-  resumed = false
   /** The run's claim on its session, while it has one. */
   lease: SessionLease | undefined
   /** The run's position in its session. */

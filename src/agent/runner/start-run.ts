@@ -15,7 +15,7 @@ import { openOutput, outputOf } from '../output/output.ts'
 import { RunContext, type RunContextParts, type RunParent } from '../run/run-context.ts'
 import { errorOf, returned } from '../run/run-error.ts'
 import { type LoopState, openState } from '../run/run-state.ts'
-import { endStep, isTurn, startStep, traceStep, unreadStep } from '../step-keys.ts'
+import { endStep, startStep, traceStep, unreadStep } from '../step-keys.ts'
 import { requestOf } from '../turn/model-turn.ts'
 import type { Loop } from '../types/execution.ts'
 import type { NestingPlace, OutputOptions, RunOptions, RunSettings } from '../types/options.ts'
@@ -126,7 +126,6 @@ export async function executeHere(parts: ExecutionParts, recorded?: DecidedState
   if (recorded !== undefined) {
     steps.recall(recorded)
     run.keptResults.recall(recorded.kept)
-    run.resumed = Object.keys(recorded.steps).some(isTurn)
   }
   const result = await execute(steps, parts)
   // The session of an outer run has the conversation so far, and accepts nothing more from this run.
@@ -185,7 +184,6 @@ async function executeSteps(steps: Durable, parts: ExecutionParts): Promise<RunR
     run.events.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
-  run.resumed ||= steps.resumed === true
   const toResult = (durable: Durable) => runToResult(durable, parts, state)
   const result = await (recorder === undefined ? toResult(steps) : recorder.aroundExecution(run, inputToJson(whole), steps, toResult))
   await session?.close(result, state.history)
