@@ -17,7 +17,7 @@ export const unreadStep = 'unread'
 type IterationStep =
   /** The context window of the model. */
   | 'window'
-  /** The messages sent to the run since the last step. */
+  /** The messages sent to the run since the last step. `StoredSteps` records it only if there were any, or if the run ends. */
   | 'steer'
   /** Whether `stopWhen` ends the run. */
   | 'stop'

@@ -1,6 +1,7 @@
 import type { ToolloopError } from '../../core/errors.ts'
 import { type Json, storedText } from '../../core/messages.ts'
-import { isDoneAgain, isTurn, iterationOf, stepOfRecord } from '../step-keys.ts'
+import { endStep, isDoneAgain, isSteering, isTurn, iterationOf, stepOfRecord } from '../step-keys.ts'
+import type { Steering } from '../types/recorded.ts'
 import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { Trial } from './recovery.ts'
 import { type EngineStore, parseStored, type Store, type Taken } from './store.ts'
@@ -11,7 +12,10 @@ interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
   givenUp?: string
 }
 
-/** The journal port of one execution. Returns recorded values, and executes and records all other steps. */
+/**
+ * The journal port of one execution. Returns recorded values, and executes and records all other steps, except two that need no record: that
+ * a run has heard no messages follows from any later step, and its end is recorded by `finish` or `suspend`.
+ */
 export class StoredSteps implements Durable {
   readonly runId: string
   readonly attempt: string = crypto.randomUUID()
@@ -55,11 +59,29 @@ export class StoredSteps implements Durable {
       this.#steps.delete(key)
       return parseStored(known, this.runId, key) as T
     }
-    const value = await this.#orLeft(key, this.#carryOut(key, fn))
+    if (key === endStep) return this.#orLeft(key, this.#onlyDo(fn))
+    let work = fn
+    if (isSteering(key)) {
+      if (this.#isPast(key)) return silence as T
+      const heard = await this.#orLeft(key, this.#onlyDo(fn))
+      if (isSilent(heard as Steering)) return heard
+      work = () => Promise.resolve(heard)
+    }
+    const value = await this.#orLeft(key, this.#carryOut(key, work))
     this.#keys.push(key)
     if (this.#trial !== undefined) await this.#trial.pass()
     // The value is parsed, so that it is the same as in a later execution.
     return JSON.parse(value)
+  }
+
+  /** Whether a step is recorded that the run reached only after this one. */
+  #isPast(key: string): boolean {
+    return [...this.#steps.keys()].some((later) => iterationOf(later) >= iterationOf(key))
+  }
+
+  async #onlyDo<T>(fn: (step: StepContext) => Promise<T>): Promise<T> {
+    if (this.#left !== undefined) throw this.#left
+    return fn({ signal: this.signal })
   }
 
   /** Releases the run: current steps reject, and their later results are not recorded. */
@@ -168,6 +190,13 @@ export class StoredSteps implements Durable {
       forget: this.#keys.filter((key) => isDoneAgain(key, iteration)),
     }
   }
+}
+
+const silence: Steering = { messages: [], stops: false }
+
+/** Whether a run has heard nothing from outside, and continues to listen. */
+function isSilent({ messages, stops, unread }: Steering): boolean {
+  return messages.length === 0 && !stops && unread === undefined
 }
 
 export function hasEngine(store: Store | EngineStore): store is EngineStore {

@@ -292,9 +292,10 @@ export abstract class ShownWork {
 
   *closeMessages(runId: string, said: number): Work<boolean> {
     const run = yield* this.#find(runId)
-    if (run === undefined || (yield* this.#lastOf('messages', run)) > said) return false
-    yield sql`UPDATE ${this.#runs} SET listens = 0 WHERE n = ${run.n}`
-    return true
+    if (run === undefined) return false
+    const unheard = sql`SELECT 1 FROM ${this.table('messages')} WHERE run = ${run.n} AND n > CAST(${said} AS BIGINT)`
+    const closed = sql`UPDATE ${this.#runs} SET listens = 0 WHERE n = ${run.n} AND NOT EXISTS (${unheard}) RETURNING n`
+    return (yield* firstOf(closed)) !== undefined
   }
 
   *list(query: ShownQuery): Work<ShownPage> {
