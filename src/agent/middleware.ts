@@ -27,9 +27,9 @@ import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './types/pla
 import type { AroundTool } from './types/running-call.ts'
 
 /**
- * Composes all lists for a run when it starts, and again after a handoff. A feature acts at one of two kinds of places. A *plan* decides in
- * advance: it may change, refuse, answer or ask, and its decision is recorded. What is *around* a step, with `next`, never waits for
- * people; only what is around a whole turn may, because it is outside the turn's step.
+ * Composes all lists of a run when the run starts, and again after a handoff. A feature acts in one of two kinds of places. An entry of a
+ * *plan* decides in advance: it may change, refuse, answer or ask, and its decision is recorded. An entry *around* a step wraps the step
+ * and calls `next`. It never waits for people, unless it is around a whole turn: such an entry runs outside the turn's step.
  */
 export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>): Layers {
   return {
@@ -76,7 +76,7 @@ export function callPlan(run: RunContext): Named<Decide<CallInPlan>>[] {
   )
 }
 
-/** Wraps a turn, outermost first. These entries are outside the turn's step: they record steps of their own, and may wait for people. */
+/** Wraps a turn, outermost first. These entries run outside the turn's step. They record steps of their own, and may wait for people. */
 export function aroundTurns(run: RunContext): Named<AroundTurn>[] {
   const { compaction } = run.settings
   return there(
@@ -99,7 +99,8 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
     isWrapped &&
       recorder !== undefined && ['recorder: what hooks answer', (next) => (call) => recorder.aroundHooks(run, call, () => next(call))],
     isWrapped && ['hooks and entries', standAroundRequest(run)],
-    // Inside the hooks: a request that a hook sends itself must not wait for the budget that is reserved for the wrapped request.
+    // This entry is inside the hooks, because a request that a hook sends itself must not wait for the budget that is reserved for the
+    // wrapped request.
     budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
     recorder !== undefined && ['recorder', (next) => (call) => recorder.aroundRequest(run, call, (model) => next({ ...call, model }))],
   )
@@ -133,7 +134,7 @@ function aroundResults(run: RunContext): Named<AroundTool>[] {
   )
 }
 
-/** Asks the entries in order until one sets `end`. Undefined if there are none. */
+/** Returns a function that asks the entries in order until one of them sets `end`. Undefined if there are no entries. */
 function inOrder<Subject extends { readonly end?: unknown }>(plan: readonly Named<Decide<Subject>>[]): Decide<Subject> | undefined {
   if (plan.length === 0) return undefined
   return async (given) => {

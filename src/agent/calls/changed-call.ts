@@ -16,7 +16,7 @@ export function describeCall(
   return { ...placeOf(run, iteration), toolCallId: call.id, tool: tool.name, args: copyJson(args) }
 }
 
-/** The call with other arguments, which are validated again. Refused if they don't fit the tool. */
+/** Returns the call with other arguments, which are validated again. If they don't fit the tool, the call is refused. */
 export async function withArguments(
   { signal, limits }: RunContext,
   planned: CallInPlan,
@@ -35,13 +35,13 @@ export async function withArguments(
 /** The end of a call that has content for the model. */
 export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
 
-/** The end of a call whose result is hidden. Leaves out the value too, because the run's result would contain it. */
+/** Returns the end of a call whose result is withheld. The value is left out, too, because the run's result would contain it. */
 export function withheld(end: Ended, by: string): Ended {
   const shown = withContent(end, withheldResultText(`${by}: ${checkFailed}`))
   return shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
 }
 
-/** The end of a call with other content. */
+/** Returns the end of a call with other content. */
 export function withContent(end: Ended, content: Content): Ended {
   return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
 }

@@ -10,8 +10,8 @@ import { DecisionDesk } from './waiting/verdict.ts'
 type WaitingIntent = WaitingCall & Intent
 
 /**
- * Asks for decisions on the calls noted during a preview. Once all are decided, carries out the approved ones. Adds the results to the
- * state, as those of one round. An undecided call is pending.
+ * Asks for decisions on the calls noted during a preview. When all are decided, carries out the approved calls. Adds the results to the
+ * state as the results of one round. Undecided calls are pending in that round.
  */
 export async function settleIntents(execution: Execution, iteration: number): Promise<ToolRound> {
   const round = await carryOutIntents(execution, iteration)
@@ -33,7 +33,7 @@ async function carryOutIntents(execution: Execution, iteration: number): Promise
   const desk = new DecisionDesk(execution)
   const waiting = numberedIntents(execution, state.intents)
   const items = waiting.flatMap((one) => one.items)
-  // The deciders should know all items before the run waits for the first.
+  // All items are published before the run waits for the first, so that whoever decides sees all of them.
   for (const item of items) await desk.open(item)
   for (const item of items) if ((await desk.decided([item])).length === 0) whole.pending.push(item)
   if (whole.pending.length > 0) {
@@ -48,7 +48,7 @@ async function carryOutIntents(execution: Execution, iteration: number): Promise
     } finally {
       leave()
     }
-    // The calls that follow keep their place in the order.
+    // The remaining calls wait, so that calls are carried out in order.
     if (whole.pending.length > 0) break
   }
   if (whole.pending.length > 0 && (await isOver('pause'))) whole.pending = []
@@ -63,11 +63,11 @@ async function carryOutIntent(execution: Execution, one: WaitingIntent, desk: De
   return summarise(execution, iteration, [call], finished, pending, index)
 }
 
-/** The noted calls with their items to decide, numbered as one plan. */
+/** The noted calls with the items to decide. The items are numbered as one plan. */
 function numberedIntents(execution: Execution, intents: readonly Intent[]): WaitingIntent[] {
   const waiting = intents.map((intent): WaitingIntent => {
     const { iteration, index, question, waited } = intent
-    // The call was noted together with the text after it, and that text was shown then.
+    // The text after the call was shown when the call was noted.
     const { textAfter: _, ...call } = intent.call
     const leave = execution.run.switchToAgentOf(call.id)
     const one = waitingCall(execution, iteration, { call, index, question, times: waited + 1 })
@@ -80,12 +80,12 @@ function numberedIntents(execution: Execution, intents: readonly Intent[]): Wait
   return waiting.map((one) => ({ ...one, items: one.items.map(numbered) }))
 }
 
-/** Adds the result of one call to those of the whole plan. */
+/** Adds the result of one call to the results of the whole plan. */
 function add(whole: ToolRound, { records, pending, intents, ...ending }: ToolRound): void {
   whole.records.push(...records)
   whole.pending.push(...pending)
   whole.intents.push(...intents)
-  // As in a round: the first ending counts, and the last handoff.
+  // As in a round, the first ending and the last handoff count.
   const { final = ending.final, stop = ending.stop } = whole
   Object.assign(whole, ending, final && { final }, stop && { stop })
 }

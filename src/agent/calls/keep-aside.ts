@@ -8,14 +8,17 @@ import type { AroundTool, CallOutcome } from '../types/running-call.ts'
 import { type Ended, withContent } from './changed-call.ts'
 
 /**
- * Keeps results that are too long for the conversation, so that the model can read them piece by piece. Runs after hooks and guardrails, so
- * that nothing they removed can be read later.
+ * Stores results that are too long for the conversation, so that the model can read them piece by piece. Runs after hooks and guardrails,
+ * so that the model can't read what they removed.
  */
 export function keepAside(run: RunContext): AroundTool {
   return (next) => async (call) => withoutLongText(run, await next(call))
 }
 
-/** The outcome as the model gets it. A long text is shortened to its beginning if the run keeps it, and cut if there is no room for it. */
+/**
+ * Returns the outcome with the text for the model. If the run stores a long text, the model gets the beginning. If the text can't be
+ * stored, it is cut.
+ */
 export async function withoutLongText(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
   const { call, end } = outcome
   const { largeResults, maxResultBytes } = run.limits
@@ -25,13 +28,16 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const text = textIn(end.content)
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
   const room = maxResultBytes - noteBytes(text.length)
-  // The result of a final tool is the run's result: no model will read the rest.
+  // The result of a `final` tool is not stored: it ends the run, so no model would read the rest.
   const id = isLong && room >= 0 && tool.final !== true ? await keptIn(run, text, keptBytes) : undefined
   if (id === undefined) return cut(outcome, end, maxResultBytes)
   return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
 }
 
-/** If a text can't be stored, for example because the disk is full, it is cut: the call has ended, and the run needs its result. */
+/**
+ * Stores a text and returns its id. Undefined if the text can't be stored, for example because the disk is full. The call has ended, so it
+ * must not fail for this reason.
+ */
 function keptIn({ keptResults, logger, runId }: RunContext, text: string, maxBytes: number): Promise<string | undefined> {
   return keptResults.keep(text, maxBytes).catch((error: unknown) => {
     logger.warn({ runId, error }, 'a long result could not be stored, and was cut')
@@ -44,7 +50,9 @@ function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {
   return cutBytes === 0 ? outcome : shownAs(outcome, end, content)
 }
 
-/** Leaves out the value of a shortened result: hundreds of large values would fill the memory of a long run. */
+/**
+ * Returns the outcome with shortened content and without the value, because hundreds of large values would fill the memory of a long run.
+ */
 function shownAs(outcome: CallOutcome, end: Ended, content: Content): CallOutcome {
   const shown = withContent(end, content)
   return { ...outcome, end: shown.outcome === 'ok' ? { ...shown, value: undefined } : shown }
@@ -58,7 +66,7 @@ function textIn(content: Content): string {
     .toWellFormed()
 }
 
-/** Replaces the text with its beginning. Images and documents are limited as in any other result. */
+/** Replaces the text with its beginning and a note. Images and documents are limited as in any other result. */
 function shortened(
   id: string,
   text: string,
@@ -79,7 +87,7 @@ function noteOf(id: string, shown: number, of: number): string {
   return `\n\n${keptAsideText({ id, shown, of })}`
 }
 
-/** The size limit of the note, in bytes. */
+/** The maximum size of the note, in bytes. */
 function noteBytes(of: number): number {
   return Buffer.byteLength(noteOf(keptId(''), of, of))
 }

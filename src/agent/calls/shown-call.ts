@@ -9,7 +9,7 @@ import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { shownAbout } from '../nested/nested-items.ts'
 import type { RunningCall } from '../types/running-call.ts'
 
-/** The size limit, in characters, up to which arguments and values are searched for secrets in each event of a call. */
+/** The maximum size, in characters, of arguments and values that are searched for secrets for each event of a call. */
 export const mostShown = 65_536
 
 /** The arguments as listeners see them before the call runs, and the texts that were removed. */
@@ -27,7 +27,7 @@ export function shownUpdate({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: Js
   return names.size === 0 ? update : toJson(redact(update, names, secretTexts(args, names)))
 }
 
-/** A result's text without the secrets of its call. */
+/** The text of a result, without the secrets of the call. */
 export function shownResult({ secrets = [] }: Pick<AnyTool, 'secrets'>, args: JsonObject, text: string): string {
   const names = new Set(secrets)
   const hidden = secretTexts(args, names)
@@ -48,7 +48,7 @@ function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, val
 
 type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
 
-/** The end of a call as listeners see it, without its secrets. */
+/** The end of a call as listeners see it, without the secrets of the call. */
 export function shownEnd({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
   const text = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
   const result = shownResult(tool, call.args ?? {}, text)
@@ -76,8 +76,8 @@ export interface ShownRejection {
 }
 
 /**
- * `args`: the raw text if it could not be parsed. For a tool with secrets, unparsed text is not shown at all, because the secrets in it
- * can't be located.
+ * Returns a rejected call as listeners see it. `args`: the raw text if the arguments could not be parsed. For a tool with secrets, raw text
+ * is not shown at all, because the secrets in it can't be located.
  */
 export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args: JsonObject | string, error: string): ShownRejection {
   const names = new Set(tool?.secrets)
@@ -89,7 +89,7 @@ export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args:
   }
   if (names.size === 0) return { args, error, hidden: [] }
   const shown = args === '' ? '' : `${REDACTED} (${length()} characters that are not a JSON object)`
-  // A shorter text is not treated as a secret, because it would be hidden everywhere.
+  // A text of fewer than three characters is not treated as a secret, because it occurs in too many other texts.
   const hidden = args.length >= 3 ? [args] : []
   return { args: shown, error: redactText(error, hidden), hidden }
 }

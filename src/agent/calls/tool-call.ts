@@ -38,7 +38,7 @@ export interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolSet
-  /** The tools that the request allowed. Checked here, because not every provider enforces it. */
+  /** The tool choice of the request. It is checked here, because not every provider enforces it. */
   choice: ToolChoice | undefined
   uniqueIds(): (given: string, index: number) => string
   /** How arguments are read. */
@@ -47,13 +47,16 @@ export interface PlanInput {
   isPreview: boolean
   /** Called only for a tool that may need an approval. */
   needsApproval(call: PreparedCall): Promise<PlannedCall['approval']>
-  /** Filled with what is needed to run each call, by call id. Not recorded: rebuilt from the plan after a crash. */
+  /**
+   * The prepared calls, by call id. `planCalls` adds to this map. It is not recorded, because prepared calls can be rebuilt from the plan
+   * after a crash.
+   */
   prepared: Map<string, PreparedCall>
 }
 
 /**
- * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or
- * is refused. Never throws.
+ * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is carried out by
+ * the caller, or is refused. Never throws.
  */
 export async function planCalls(input: PlanInput): Promise<Plan> {
   const uniqueId = input.uniqueIds()
@@ -103,7 +106,7 @@ function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string
   return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
 }
 
-/** Finds the tools of the calls. Most calls name a tool exactly; only the others are matched by similar names. */
+/** Finds the tools of the calls. Most calls name a tool exactly. Similar names are searched only for the other calls. */
 function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   const found: OpenedCall[] = []
   for (const call of calls) {
@@ -126,7 +129,7 @@ export async function carryOutCall(
   const { call, index, key, result } = work
   const { lanes, mayHaveRun, ended } = terms
   const tags = tagsOf(durable, key)
-  // The same in each step of the call: when its tool asks a question, when it runs, and when it runs again.
+  // The key is the same in every step of the call: when its tool asks a question, when it runs, and when it runs again.
   const own = { idempotencyKey: callName(run.runId, iteration, index), isCarried: false }
   const given = (call.refusal === undefined ? terms.keyOf?.(index, call) : undefined) ?? own
   const prepared =
@@ -168,7 +171,7 @@ export async function carryOutCall(
   }
 }
 
-/** Records the final state of the call's key for later calls. */
+/** Records whether the call's key is open or settled for later calls. */
 function leaveKey(
   { record, question }: FinishedCall,
   call: CallWork['call'],
@@ -186,8 +189,8 @@ function withResultNote({ record, ...rest }: FinishedCall, note: string): Finish
 }
 
 /**
- * Passes calls that were planned in a preview to `note`, whatever the settings are now: nobody has approved them. A call whose result the
- * plan supplies has no effect, so it need not be noted.
+ * Passes calls that were planned in a preview to `note`, no matter which settings apply now, because nobody has approved them. A call whose
+ * result the plan supplies has no effect, so it need not be noted.
  */
 export function onlyNoted(run: RunContext, note: (run: RunContext, call: RunningCall) => Promise<CallOutcome>): AroundTool {
   return (next) => (call) => (call.call.intent !== undefined && call.call.plan?.result === undefined ? note(run, call) : next(call))
@@ -205,7 +208,7 @@ async function runIn(lanes: Lanes, call: RunningCall, next: RunCall): Promise<Ca
   }
 }
 
-/** Returns the result with which the plan replaces the function. */
+/** Answers a call with the result that the plan has supplied, instead of running the function. */
 export function answerByPlan(run: RunContext): AroundTool {
   return (next) => async (call) => (call.call.plan?.result === undefined ? next(call) : answered(run, call, call.call.plan.result.value))
 }
@@ -226,13 +229,13 @@ export function runFunction(run: RunContext): RunCall {
     run.nested?.restart(call.idempotencyKey)
     const end = await executeCall(call.prepared, environment)
     const { startedAt, raw } = environment
-    // The run ended before the function could start.
+    // In this case, the run ended before the function could start.
     if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
     return { call, end, startedAt, durationMs: 0, raw }
   }
 }
 
-/** What a running call needs from its run. */
+/** The parts of the run that the tool of a call can use. */
 export class CallEnvironment implements ToolCallEnvironment {
   readonly run: RunContext
   readonly context: unknown
@@ -301,7 +304,9 @@ export class CallEnvironment implements ToolCallEnvironment {
   }
 }
 
-/** Emits the end of a call. This happens inside its step, so that a replay doesn't repeat the event, and before the next call may start. */
+/**
+ * Emits the end of a call, before the next call may start. The event is emitted inside the call's step, so that a replay doesn't repeat it.
+ */
 export function tellEnd(run: RunContext): AroundTool {
   return (next) => async (call) => {
     try {
@@ -352,7 +357,7 @@ function logged({ iteration, call }: CallPlace): object {
 export function tellStart(run: RunContext, call: RunningCall, args: JsonObject): void {
   const { tool } = call.prepared
   const isHeard = run.events.hears(Event.TOOL_CALL_START)
-  // Needed even without listeners: the log hides these texts too.
+  // Secret texts have to be collected even without listeners, because the log hides them, too.
   if (!isHeard && tool.secrets === undefined) return
   const shown = shownInput(tool, args)
   run.events.hide(shown.hidden)
@@ -385,8 +390,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
     if (noted !== undefined) return { ...recordCall(execution, call, 'ok', { content: noted, durationMs }), question, noted: true }
-    // Of this record, only the id, the decision and the usage are used. When the call's question has been answered, the call gets another
-    // record.
+    // Only the id, the decision and the usage of this record are used. When the question has been answered, the call gets another record.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
   const { tool } = call.prepared
@@ -402,13 +406,13 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   return finished
 }
 
-/** A call that its caller has carried out. Its arguments are not parsed again. */
+/** Prepares a call that the caller has carried out, without parsing its arguments again. */
 function doneElsewhere({ agent }: RunContext, { name, args = {} }: PlannedCall): PreparedCall | undefined {
   const tool = agent.registry.get(name)
   return tool && { tool, args, input: undefined }
 }
 
-/** Emits and records the end of a call that its caller carried out. */
+/** Emits and records the end of a call that the caller has carried out. */
 async function finishElsewhere(
   execution: Execution,
   call: RunningCall,
@@ -424,7 +428,7 @@ async function finishElsewhere(
   return finishCall(execution, publishEnd(run, await withoutLongText(run, await take(call))))
 }
 
-/** A call's record. */
+/** Creates the record of a call. */
 export function recordCall(
   { run, state }: Execution,
   { call, iteration }: Pick<CallPlace, 'call' | 'iteration'>,
@@ -447,7 +451,7 @@ export function recordCall(
 
 type Rejection = EventPayloads['TOOL_CALL_REJECTED']['outcome']
 
-/** Why a call did not run, as its record says it. */
+/** The outcome of a call that did not run because of an error with this code. */
 function rejectionOf(code: ErrorCode): Rejection {
   return rejections[code] ?? 'rejected'
 }
@@ -459,7 +463,7 @@ const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_uncertain: 'uncertain',
 }
 
-/** The handoff that a tool has returned. Undefined if a hook replaced it. */
+/** The handoff that a tool has returned. Undefined if a hook replaced the return value. */
 function handoffOf(value: unknown): Handoff | undefined {
   const isOne = isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
   return isOne ? (value as { tool: string; agent: string }) : undefined
@@ -479,7 +483,7 @@ export async function prepareAgain(
   if (tool === undefined) return { code: 'tool_not_found', text: notFoundText(name, run.agent.registry.names()) }
   const { signal, limits } = run
   const terms = { timeoutMs: limits.toolTimeoutMs, signal }
-  // Arguments that a program chose are never decoded.
+  // Arguments that the plan or an approver chose are not text of the model, so they are never decoded.
   const preparation = await (plan?.args === undefined
     ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
     : prepareArguments(tool, JSON.stringify(args), terms))

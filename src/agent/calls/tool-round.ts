@@ -13,7 +13,7 @@ import { finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
 import { decideApprovals, hasApprover } from './waiting/verdict.ts'
 
-/** Starts calls with `carryOut`, each when it may run. Resolves with their results in the order of `work`. */
+/** Starts calls with `carryOut`, each call when it may run. Resolves with their results in the order of `work`. */
 export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>
 
 const startAll: StartCalls = (work, carryOut) => carryOut(work)
@@ -41,7 +41,10 @@ export async function runToolRound(
   return summarise(execution, iteration, calls, all, pending)
 }
 
-/** Asks `approve` if it is set, then the plan. If the plan requires an approval, asks `approve` again. */
+/**
+ * Asks `approve`, if it is set, about the calls that need an approval, then the plan about all calls. If the plan requires an approval,
+ * asks `approve` again.
+ */
 async function planRound(execution: Execution, iteration: number, planned: readonly PlannedCall[]): Promise<readonly PlannedCall[]> {
   let calls = planned
   let isAsked: boolean | undefined
@@ -77,8 +80,8 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
 }
 
 /**
- * Returns the function that runs calls of one turn, one batch at a time. `intent`: set if `calls` is a single call that was noted in a
- * preview.
+ * Returns the function that runs calls of one turn, one batch at a time. `intent`: the noted call, if `calls` consists of a single call
+ * that was noted in a preview.
  */
 export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
@@ -89,8 +92,8 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   let batches = intent?.waited ?? 0
 
   /**
-   * Records which attempt starts the batch. True if an earlier attempt of this run may already have executed calls that have no recorded
-   * result.
+   * Records which attempt starts the batch. Returns true if an earlier attempt may have executed calls of the batch without recording their
+   * results.
    */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
@@ -125,12 +128,13 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
 
 async function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
   const finished = await execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
-  // The usage of a replayed call, or of one that asks a question, counts at once: other calls of the round may still send requests.
+  // The usage of the call counts at once, even if it is replayed or asks a question, because other calls of the round may still send
+  // requests.
   execution.state.budget.keep(finished.record)
   return finished
 }
 
-/** Undefined if all calls may run at once. */
+/** The lanes for the calls of a turn. Undefined if all calls may run at once. */
 function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | undefined {
   const { agent, settings, limits } = run
   // Text calls run one after another by default, because the model wrote them in sequence.

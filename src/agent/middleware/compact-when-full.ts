@@ -13,8 +13,8 @@ import type { Beside, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
 
 /**
- * The part of the available tokens that a compaction leaves in use. A lower value means fewer compactions, so a provider's cache stays
- * valid longer.
+ * The fraction of the available tokens that the conversation uses after a compaction. A lower value means fewer compactions, so a
+ * provider's cache stays valid longer.
  */
 const leftOver = 0.6
 /** The fraction of a model's context window that the conversation may use. The rest is for tools and the response. */
@@ -22,7 +22,7 @@ const usable = 0.75
 
 /**
  * Takes turns within the model's context window. Shortens the conversation beforehand if it is estimated to be too long. If the provider
- * still says that it is too long, cuts it further and asks the model once more.
+ * still reports that the conversation is too long, shortens it further and asks the model once more.
  */
 export function fitWindow(given: CompactionOptions): AroundTurn {
   return (next) => async (execution, place) => {
@@ -41,7 +41,10 @@ export function fitWindow(given: CompactionOptions): AroundTurn {
   }
 }
 
-/** The caller's `estimate`, made safe. If it fails, that is logged once a turn, and the message counts by its length. */
+/**
+ * Wraps the caller's `estimate` so that it never throws. A failure is logged once per turn, and the tokens of the message are estimated
+ * from its length.
+ */
 function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate']): CompactionOptions['estimate'] {
   const estimate = checkedEstimate(given)
   if (estimate === undefined) return undefined
@@ -72,7 +75,10 @@ function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   return { ...asked, usage: addUsage(usage, turn.usage) }
 }
 
-/** Recorded, because the following steps depend on the window, and a resumed run may have another model. */
+/**
+ * The limit derived from the model's context window. The window is recorded, because later steps depend on it, and a resumed run may have
+ * another model.
+ */
 async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
   const contextWindow = await durable.step(
     iterationStep(iteration, 'window'),
@@ -81,7 +87,7 @@ async function maxTokensOf({ durable, run }: Execution, iteration: number): Prom
   return contextWindow === null ? Number.POSITIVE_INFINITY : usable * contextWindow
 }
 
-/** Returns false if nothing more can be left out. */
+/** Compacts the conversation to about `tokens`. Returns false if nothing more can be left out. */
 async function compact({ durable, run, state }: Execution, options: CompactionOptions, key: string, tokens: number): Promise<boolean> {
   const { history } = state
   const { estimate } = options
@@ -99,7 +105,7 @@ async function compact({ durable, run, state }: Execution, options: CompactionOp
   return true
 }
 
-/** Adds a summary. If it fails, the run continues without one. */
+/** Adds a summary to a compaction. If `summarise` fails, the run continues without a summary. */
 async function withSummary(
   run: RunContext,
   { summarise }: CompactionOptions,

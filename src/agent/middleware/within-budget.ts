@@ -40,7 +40,7 @@ export function withinBudget(run: RunContext): AroundModel {
   }
 }
 
-/** The amounts reserved for a request and for the request that it is part of. */
+/** The amounts reserved for a request, and for the outer request that it belongs to. */
 interface Held {
   readonly amounts: Map<Budget, BudgetAmounts>
   readonly outer: Held | undefined
@@ -49,8 +49,8 @@ interface Held {
 let around: AsyncLocalStorage<Held> | undefined
 
 /**
- * The current request and its reservations. The model's own code may start runs for a request. The request ends only after these runs, so
- * they can't wait for its reservation.
+ * The reservations of the current request. The model's own code may start runs for a request. The request ends only after these runs, so
+ * they must not wait for its reservations.
  */
 function requests(): AsyncLocalStorage<Held> {
   around ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)()
@@ -82,7 +82,7 @@ async function reserve(
   throw signal.aborted ? abortedError(model.provider, signal.reason) : new BudgetSpentError(budget)
 }
 
-/** If a budget does not allow a turn, waits until the budget has been raised, and takes the turn again. */
+/** Waits for a decision if a budget does not allow the request of a turn. Repeats the turn after the item is approved. */
 export const waitForBudget: AroundTurn = (next) => {
   return async (execution, place) => {
     const { durable, run } = execution
@@ -96,7 +96,7 @@ export const waitForBudget: AroundTurn = (next) => {
       if (verdict !== undefined) await publishDecision(execution, { item, verdict })
       if (verdict === undefined) {
         const isOver = await durable.step(iterationStep(place.iteration, 'pause'), async () => run.interruption !== undefined)
-        // An aborted run must not wait. The turn reports the abort when it is taken again.
+        // An aborted run must not wait. The repeated turn reports the abort.
         if (!isOver) return { ...turn, pending: [item] }
       } else if (!('approved' in verdict && verdict.approved)) return turn
     }

@@ -7,13 +7,13 @@ import type { ModelCall, WrittenCalls } from '../types/model-call.ts'
 
 const loadRefusedCalls = once(() => import('../text-calls/refused-calls.ts'))
 
-/** The form of text calls in requests and responses. */
+/** The form of a model's calls, and the translator for calls written as text. */
 interface Opened {
   form: CallForm
   textCalls: Promise<TextCalls> | undefined
 }
 
-/** Finds the calls that a model writes as text. Their form is determined by the model's settings and those of the run. */
+/** Finds the calls that a model writes as text. The settings of the model and of the run determine the form of these calls. */
 export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): WrittenCalls {
   const known = new Map<ChatModel, Opened>()
 
@@ -30,7 +30,7 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
     return (await opened.textCalls).open(request, sink)
   }
 
-  /** If only tags are searched for, a text without `<` does not need the dialects. */
+  /** Whether the text may contain calls. If only tags are searched for, a text without `<` contains no calls. */
   const mayHoldTags = ({ model }: ModelCall, text: string): boolean => {
     const { form } = openedFor(model)
     return !form.native || form.listenFor !== 'tags' || text.includes('<')

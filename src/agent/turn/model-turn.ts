@@ -50,9 +50,7 @@ import type { Failed, Plan, Reply, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
 import { TurnSink } from './turn-sink.ts'
 
-/**
- * Asks the model once, as one step, and plans the calls that it made. Never rejects because the model failed.
- */
+/** Asks the model once, in one step, and plans the calls of the response. Never rejects because the model failed. */
 export function takeTurn(execution: Execution, place: Place): Promise<Turn> {
   const { durable, run } = execution
   const { iteration, lastTurn, suffix } = place
@@ -155,7 +153,7 @@ class ModelTurn {
     const decided = layers.planReply === undefined ? said : await layers.planReply(said)
     const { text, calls, planned, answer, isCut } = decided
     const { stop, objection } = decided.end ?? {}
-    // A check may not have run.
+    // In this case, a check may have been skipped.
     if (run.interruption !== undefined && (isHeld || objection !== undefined)) {
       const text = isHeld ? (streamed?.shown ?? '') : response.text
       return { kind: 'interrupted', why: run.interruption, text, ...this.#spent(response.usage) }
@@ -164,12 +162,12 @@ class ModelTurn {
     const isWithheld = isHeld && (text !== response.text || calls !== plan.calls)
     const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
-    // Copied, because the history freezes its messages and this object belongs to the model. Left out for withheld text, which must not be
-    // revealed through it.
+    // `providerData` is copied, because the history freezes its messages and the object belongs to the model. It is left out if text was
+    // withheld, because it may contain that text.
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, planned, step: decided.step }
     if (answer !== undefined) reply.answer = answer
-    // A continued text is kept as a whole.
+    // The text of a continued answer is kept as a whole, so it has no separate `answer`.
     else if (response.answer !== undefined && !isCut && earlier === '') reply.answer = answerIn(response, text)
     if (objection !== undefined) reply.objection = objection
     if (isCut) reply.isCut = true
@@ -232,7 +230,7 @@ class ModelTurn {
     }
   }
 
-  /** The usage of a turn without a response, because failed requests are charged, too. */
+  /** The usage of a turn without a response. Failed requests count, because providers charge for them, too. */
   #spent(...parts: (Usage | undefined)[]): { usage?: Usage } {
     const known = parts.filter((usage) => usage !== undefined)
     if (known.length === 0) return {}
@@ -240,13 +238,13 @@ class ModelTurn {
   }
 }
 
-/** The turn if a hook, an entry, a guardrail or the model has refused. `key`: the key of its step. */
+/** Creates the turn after a refusal by a hook, an entry, a guardrail or the model. `key`: the key of the turn's step. */
 function refused(run: RunContext, key: string, error: ToolloopError, text = '', spent: { step?: RunStep; usage?: Usage } = {}): Turn {
   run.errors.set(key, error)
   return { kind: 'refused', text, ...spent, error: { code: error.code, message: error.message } }
 }
 
-/** PREPARE for the calls of a response. `choice`: the tool choice of its request. */
+/** PREPARE: plans the calls of a response. `choice`: the tool choice of the request. */
 export function planResponse(
   { run, state }: Execution,
   { toolCalls: calls, finishReason }: Pick<ReadResponse, 'toolCalls' | 'finishReason'>,
@@ -282,7 +280,7 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-/** The request of the turn after its plan, or why nothing is sent. */
+/** Returns the request of the turn with the changes of the plan, or the reason why nothing is sent. */
 export async function buildTurn(
   { run, state, layers, request: shared }: Execution,
   { iteration, lastTurn }: Place,
@@ -317,7 +315,7 @@ async function settle(settling: Promise<void>, run: RunContext): Promise<void> {
   await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })
 }
 
-/** The model for the whole turn. If `forTurn` fails, the request fails. */
+/** The model for the whole turn, as `forTurn` of the run's model chooses it. If `forTurn` fails, the request fails. */
 function modelOfTurn(model: ChatModel): ChatModel {
   if (model.forTurn === undefined) return model
   try {
@@ -330,10 +328,10 @@ function modelOfTurn(model: ChatModel): ChatModel {
   }
 }
 
-/** Sent after a text that was cut off. Not part of the conversation. */
+/** The message that asks the model to continue a text that was cut off. It is not part of the conversation. */
 const continueMessage: ChatMessage = Object.freeze({ role: 'user', content: continueText })
 
-/** Adds tools to the request, if there are any. */
+/** Adds the tools and their settings to the request. Adds nothing if there are no tools. */
 export function setTools(
   request: ModelRequest,
   { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
@@ -356,8 +354,8 @@ type RequestSettings = Sampling &
   Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'streamStallTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
 /**
- * The fields that all requests of a run share, taken from the settings. Unset fields are left to the driver. `session`: the id of the run's
- * session.
+ * Returns the fields that all requests of a run share, taken from the settings. For fields that are not set, the driver's defaults apply.
+ * `session`: the id of the run's session.
  */
 export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
   const request: Omit<ModelRequest, 'messages'> = { signal }
@@ -376,7 +374,9 @@ const requestSettings = [
   'providerOptions',
 ] as const
 
-/** Asks once more after an empty response: it is nearly always a temporary fault, and the run could not continue from it. */
+/**
+ * Asks once more after an empty response: the cause is nearly always a temporary fault, and the run can't continue from an empty response.
+ */
 export function askOnceMore(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { turn, model: asked } = call
@@ -390,7 +390,7 @@ export function askOnceMore(run: RunContext): AroundModel {
     const usage = sumOfUsage(first.usage, again.usage)
     const whole = { ...again, ...withoutUndefined({ usage }), retries: (again.retries ?? 0) + 1 }
     const second = havingWaited(whole, first)
-    // After a text that was cut off, an empty response may mean that nothing is left to say.
+    // If the model was asked to continue a text, an empty response may mean that the text is complete.
     if (!isEmpty(second) || call.continues) return second
     turn.usedBefore = second.usage
     const reason = second.rawFinishReason ?? second.finishReason
@@ -400,8 +400,8 @@ export function askOnceMore(run: RunContext): AroundModel {
 }
 
 /**
- * Reads the calls that a model writes as text; the loop sees ordinary ones. For a model with native calls, text calls count only if the
- * response has no native call. If nobody watches the text, it is parsed only when that is known.
+ * Reads the calls that a model writes as text, so that the loop sees ordinary calls. For a model with native calls, text calls count only
+ * if the response has no native call. If nobody listens to the text, it is parsed only after the response has ended without native calls.
  */
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
@@ -455,7 +455,7 @@ export function takeResponse(
   return withWholeUsage(request, checkResponse(response, model))
 }
 
-/** A custom model may return anything, so everything that the loop reads is checked here, once. */
+/** Checks all fields of a response that the loop reads, because a custom model may return anything. */
 function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelResponse {
   const fail = (what: string): never => {
     throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })

@@ -12,8 +12,8 @@ import type { CheckedText, PieceTimes, TextReader, TurnPieces, TurnRequest } fro
 import type { Failed } from '../types/recorded.ts'
 
 /**
- * Passes the pieces of one turn's responses to listeners, and collects their text. This way the partial text of a broken-off response does
- * not depend on listeners, and the response can be requested again as long as none of it was shown.
+ * Passes the pieces of one turn's responses to listeners, and collects their text. The partial text of a broken-off response therefore does
+ * not depend on listeners. The response can be requested again while none of it was shown.
  */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
@@ -26,20 +26,20 @@ export class TurnSink implements TurnPieces {
   #said: TextBuffer | undefined
   #reader: TextReader | undefined
   #isHeld = false
-  /** The text of the current request, if it is checked as it arrives. */
+  /** The text of the current response, if guardrails check it as it arrives. */
   streamed: CheckedText | undefined
   #hasReceived = false
-  /** Whether a piece of the current response was shown, and whether its text was. */
+  /** Whether a piece of the current response was shown, and whether one of these pieces was text. */
   #isShown = false
   #isTextShown = false
   #times: PieceTimes | undefined
-  /** Emits the arguments of tools with secrets, which are not emitted in pieces. */
+  /** Emits the arguments of calls to tools with secrets. These arguments are not emitted in pieces. */
   #tellHidden: (() => void) | undefined
   /** The time of the first piece, by `performance.now()`. */
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
 
-  /** `tools`: the tools that its calls name. `history`: gives a call its id in the conversation. */
+  /** `tools`: the tools that the response may call. `history`: assigns the ids of calls. */
   constructor(run: RunContext, { model, tools }: TurnRequest, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
     this.#run = run
     this.#model = model
@@ -57,7 +57,7 @@ export class TurnSink implements TurnPieces {
     return this.#hasReceived ? (this.#said?.toString() ?? '') : undefined
   }
 
-  /** Whether a piece of the current response was shown, and whether every watcher can take it back. */
+  /** Whether a piece of the current response was shown, and whether all recipients can discard it. */
   get shown(): Failed['shown'] {
     if (!this.#isShown) return undefined
     return this.#run.events.takesBack(this.#isTextShown) ? 'revocably' : 'for good'
@@ -86,7 +86,7 @@ export class TurnSink implements TurnPieces {
 
   partialText(ofError = ''): string {
     if (this.#isHeld) return this.streamed?.shown ?? ''
-    // An error may report only usage. If it has no text, that doesn't mean that no text has arrived.
+    // An error without text may report only the usage, so text may have arrived nevertheless.
     const text = ofError === '' ? (this.#said?.toString() ?? '') : ofError
     return this.#reader?.partOf(text) ?? text
   }
@@ -145,7 +145,7 @@ export class TurnSink implements TurnPieces {
     return { restart, ...pieces }
   }
 
-  /** Ends the current request: pieces that its model still sends are ignored. */
+  /** Ends the current request. Pieces that the model sends later are ignored. */
   close(): void {
     this.#request.isOpen = false
     this.#tellHidden?.()
@@ -196,7 +196,7 @@ export class TurnSink implements TurnPieces {
       retry: (retry) => {
         if (request.isOpen) this.retry(retry)
       },
-      // Otherwise the text would be shown after what was shown already.
+      // A refused text is not read if part of the response was shown, because the text would be shown in addition to that part.
       readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
     }
     const takeDelta = (index: number, json: string): void => {

@@ -7,7 +7,7 @@ import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './plan.ts'
 import type { Ending, Failed, Turn } from './recorded.ts'
 import type { AroundTool, RunCall } from './running-call.ts'
 
-/** One execution of a run, from its start or from where its record ends. */
+/** One execution of a run, which starts at the beginning of the run or at the end of its record. */
 export interface Execution {
   readonly durable: Durable
   /** State that exists only in this process. */
@@ -26,7 +26,7 @@ export interface Place {
   iteration: number
   /** The ending of the run after this turn. Set if the model is only asked for an answer and can't call tools. */
   lastTurn?: Ending
-  /** The failed turn that this one replaces. */
+  /** The failed turn that this turn replaces. */
   after?: Failed
   /** Distinguishes the key of a repeated turn. */
   suffix?: string
@@ -35,10 +35,10 @@ export interface Place {
 /** Takes one turn. */
 type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
 
-/** Wraps a turn, outside its step. May record steps of its own, and take the turn again with another `suffix`. */
+/** Wraps a turn, outside its step. The wrapper may record its own steps, and repeat the turn with another `suffix`. */
 export type AroundTurn = (next: TakeTurn) => TakeTurn
 
-/** The plan and what is around each step, composed when the run starts. An absent plan costs nothing. */
+/** The plans and the wrappers of each step, composed when the run starts. An absent plan costs nothing. */
 export interface Layers {
   /** Decides on the request of a turn before it is sent. */
   readonly planRequest?: Decide<RequestInPlan>
@@ -48,9 +48,9 @@ export interface Layers {
   readonly planCall?: Decide<CallInPlan>
   /** Takes a turn, as a step of the journal. */
   readonly takeTurn: TakeTurn
-  /** Sends a request, inside such a step. */
+  /** Sends a request, inside the step of a turn. */
   readonly askModel: AskModel
-  /** Runs a call, inside such a step. */
+  /** Runs a call, inside the step of the call. */
   readonly runCall: RunCall
   /** Wraps the result that the caller supplies for a call. */
   readonly takeResult: AroundTool

@@ -9,7 +9,10 @@ import type { CheckedText } from './model-call.ts'
 import type { CallChange, Objection, PlannedCall } from './recorded.ts'
 import type { RunStep } from './result.ts'
 
-/** Decides on a subject: returns it, a changed copy, or a copy with `end`, after which no entry of the plan is asked. */
+/**
+ * Decides on a subject. Returns the subject, a changed copy, or a copy with `end`. After a copy with `end`, no further entry of the plan is
+ * asked.
+ */
 export type Decide<Subject> = (subject: Subject) => Promise<Subject>
 
 /** The request of a turn that the entries of the plan decide on. */
@@ -19,11 +22,11 @@ export interface RequestInPlan {
   readonly tools: ToolSet
   readonly messages: readonly ChatMessage[]
   readonly toolChoice: ToolChoice | undefined
-  /** Set if the provider is to enforce the answer's schema. */
+  /** The schema of the answer. Set if the provider has to enforce it. */
   readonly responseSchema?: ModelRequest['responseSchema']
   /** Whether no tool may be called, because the run ends after this turn. */
   readonly isLast: boolean
-  /** Whether the model may do nothing but answer. */
+  /** Whether the model has to answer and can't call other tools. */
   readonly mustAnswer: boolean
   /** The plan's decision: the run ends, and nothing is sent. Absent if the request is sent. */
   readonly end?: { stop: ToolloopError }

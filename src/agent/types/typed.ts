@@ -13,7 +13,7 @@ export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 /** The context that all of these tools need together. Each tool may need a part of it. */
 type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
 
-/** The context that an agent needs by its own type and its tools. */
+/** The context that an agent needs: the context of its own type, and the context of its tools. */
 export type Needed<Context, Tools extends AgentTools> = Context & ContextOf<Tools>
 
 /** Options whose tools need no context besides this context. */

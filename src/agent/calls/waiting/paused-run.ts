@@ -26,7 +26,7 @@ const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unkn
   records: [(records = {}) => areLists(records), 'an object of arrays'],
 }
 
-/** Copies the state. Throws `invalid_option` if it is invalid, naming the first part that is missing or wrong. */
+/** Copies the state. Throws `invalid_option` if it is invalid. The error names the first part that is missing or wrong. */
 export function readState(state: unknown): RunState {
   const expected = "the `state` of a paused run's result"
   if (!isJsonObject(state)) throw new InvalidOptionError('state', expected, state)
@@ -67,14 +67,14 @@ function areLists(records: unknown): boolean {
 export interface DecisionTerms {
   registry: ToolSet
   logger: Logger
-  /** How long to wait for a decision, in milliseconds. Default: forever. */
+  /** How long the run waits for a decision, in milliseconds. Default: forever. */
   timeoutMs?: number | undefined
 }
 
 /**
  * Adds the decisions that apply to the state. Skips and logs a decision if its call doesn't wait, if it was made for other arguments or
- * another run, if it comes too late, or if an earlier decision applies. Rejects with `invalid_option` for a decision that can't be carried
- * out, before anything has happened.
+ * another run, if it comes too late, or if another decision on the same call precedes it. Rejects with `invalid_option` for a decision that
+ * can't be carried out, before anything has happened.
  */
 export async function decide(
   state: RunState,
@@ -99,7 +99,7 @@ export async function decide(
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
 
-/** Whether resuming has something to carry out: there is a decision, or an item has waited too long. */
+/** Whether a resumed run can continue: an item has a decision, or has waited too long. */
 export function continues({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
   return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
 }

@@ -11,7 +11,7 @@ import { putToPlan } from '../plan-call.ts'
 import { recordCall, refuseCall } from '../tool-call.ts'
 import { applyVerdicts, type DecidedItem, DecisionDesk, itemOf } from './verdict.ts'
 
-/** A round with calls that wait: for an approval, for the caller's own tool, or for an answer. */
+/** A round with calls that wait for an approval, for a result from the caller, or for the answer to a question. */
 export interface WaitingRound {
   execution: Execution
   iteration: number
@@ -23,14 +23,14 @@ export interface WaitingRound {
 
 export interface WaitingCall {
   call: PlannedCall
-  /** Its position in the turn. */
+  /** The call's position in the turn. */
   index: number
-  /** The key of the step that waits for the decision. Each item of a nested agent has its own. */
+  /** The place where the call waits for a decision. Each item of a nested agent has its own place. */
   place: string
   items: PendingItem[]
-  /** The question of its tool. */
+  /** The question that the tool has asked. */
   question?: FinishedCall['question']
-  /** How often a nested agent was unable to carry out a decision. */
+  /** How often a nested agent has refused a decision as invalid. */
   problems: number
 }
 
@@ -38,13 +38,14 @@ interface DecidedCall extends WaitingCall {
   decided: DecidedItem[]
 }
 
-/** Finishes the waiting calls that have decisions. If the run has to end, ends all of them. */
+/** Finishes the waiting calls that have decisions. If the run has to end, ends all waiting calls. */
 export async function finishWaiting(round: WaitingRound): Promise<{ finished: FinishedCall[]; pending: PendingItem[] }> {
   const { durable, run } = round.execution
   const { iteration } = round
   const free = round.finished.filter((one) => !asks(one))
   const waiting = waitingCalls(round)
-  // An aborted run must not wait, and its conversation must be complete. A wait in memory is short.
+  // An aborted run must not wait, and all its calls need results. Without a journal, this check is not needed, because waits in memory
+  // don't block.
   const isOver =
     durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
@@ -64,7 +65,10 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/** Whether a call's tool asks a question now. An agent that has noted calls asks later, when the plan of the whole run is complete. */
+/**
+ * Whether the tool of a call asks a question now. The question of an agent that has noted calls is asked later, when the plan of the whole
+ * run is complete.
+ */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }
@@ -75,8 +79,8 @@ function waits({ call, result }: Pick<CallWork, 'call' | 'result'>): boolean {
 }
 
 /**
- * Waits for decisions and carries them out, and waits again if a tool asks again. If this process can't wait, calls without a decision stay
- * pending.
+ * Waits for decisions and carries them out. If a tool then asks a question, waits again. If this process can't wait, calls without a
+ * decision stay pending.
  */
 export async function waitForDecisions(
   { execution, iteration, carryOut }: Pick<WaitingRound, 'execution' | 'iteration' | 'carryOut'>,
@@ -89,7 +93,7 @@ export async function waitForDecisions(
   let waiting = first
   for (let times = waited + 2; waiting.length > 0; times++) {
     const decided: DecidedCall[] = []
-    // The deciders should know all items before the run waits for the first.
+    // All items are published before the run waits for the first, so that whoever decides sees all of them.
     for (const item of waiting.flatMap(({ items }) => items)) await desk.open(item)
     for (const one of waiting) {
       const verdicts = await desk.decided(one.items)
@@ -108,14 +112,14 @@ export async function waitForDecisions(
       const one = ended[at]
       if (one !== undefined && !asks(one)) finished.push(one.noted ? { ...one, after: { call, waited: times - 1 } } : one)
     }
-    // When a call asks again, it keeps the approved arguments, not those that the model wrote.
+    // A call that waits again keeps the approved arguments, which may differ from the arguments that the model wrote.
     waiting = works.flatMap((work) => {
       const { call, index, problems } = work
       if (waits(work)) return [waitingCall(execution, iteration, { call, index, times })]
       const one = ended[ready.indexOf(work)]
       if (one === undefined || !asks(one)) return []
       const { question, record } = one
-      // Uses only the decision that existed when the call asked: if the run is executed again, further ones may exist by now.
+      // Only the decision that existed when the call asked is used. If the run is executed again, later decisions may exist by now.
       const asking = record.decision === undefined ? call : { ...call, decision: record.decision }
       return [waitingCall(execution, iteration, { call: asking, index, question, problems, times })]
     })
@@ -123,7 +127,7 @@ export async function waitForDecisions(
   return { finished, left }
 }
 
-/** `times`: how often the call has waited, including this time. */
+/** Describes a call that waits. `times`: how often the call has waited, including this time. */
 export function waitingCall(
   execution: Execution,
   iteration: number,
@@ -138,7 +142,7 @@ export function waitingCall(
   const place = decisionPlace(iteration, index, times)
   const problems = before + (isJsonObject(question?.about) && question.about.problem !== undefined ? 1 : 0)
   const one = { call, index, place, problems, question }
-  // Carries out a decision on one item of a nested agent while its other items keep waiting at the same places.
+  // The places of a nested agent's items don't depend on `times`, so that the other items keep their places when one item is decided.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
   const isApproval = call.approval !== undefined || call.intent !== undefined
@@ -146,7 +150,7 @@ export function waitingCall(
   return { ...one, items: [{ ...itemOf(execution, call, kind, place), ...question }] }
 }
 
-/** Ends the calls that wait when the run has to end. A tool that asked a question has already run up to it. */
+/** Ends the calls that wait when the run has to end. A call whose tool asked a question has already run up to the question. */
 function cancel({ execution, iteration }: WaitingRound, waiting: readonly WaitingCall[]): Promise<FinishedCall[]> {
   const { durable } = execution
   return durable.all(

@@ -9,13 +9,16 @@ import type { FinishedCall } from '../../types/recorded.ts'
 import type { AroundTool, CallWork, CarryOut } from '../../types/running-call.ts'
 import { CallEnvironment, publishRejection } from '../tool-call.ts'
 
-/** Prevents an unsafe call from running twice: if an earlier execution may have run it, its outcome has to be settled first. */
+/**
+ * Prevents an `unsafe` call from running twice. If an earlier execution may have run the call, asks the tool's `reconcile`, and without an
+ * answer the outcome is `uncertain`.
+ */
 export function notTwice(run: RunContext): AroundTool {
   return (next) => async (call) => {
-    // A call whose result the plan supplied has not run in any execution.
+    // If the plan supplied the result, the function has not run in any execution.
     if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
     const { tool } = call.prepared
-    // In a preview, an agent inside a call does nothing until its calls are decided.
+    // In a preview, a nested agent carries out no calls with effects before they are decided.
     if (run.settings.effects === 'preview' && call.answered === undefined && runsAgent(tool)) return next(call)
     const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
     if (found === undefined) return { call, end: { outcome: 'uncertain' } }
@@ -24,8 +27,8 @@ export function notTwice(run: RunContext): AroundTool {
 }
 
 /**
- * Asks for a decision on each call whose effect is unknown: run it again, or continue without it. If there is no way to
- * ask, or no answer, the model is told that the outcome is not known.
+ * Asks for a decision on each call whose effect is unknown: run it again, or continue without it. Without a decision, the model is told
+ * that the outcome is not known.
  */
 export async function settleUncertain(
   { durable, run }: Execution,
@@ -49,7 +52,7 @@ export async function settleUncertain(
   const positions = [...again.keys()]
   return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
 
-  /** The model gets the text that it gets for a refused call. The record says that the outcome is not known. */
+  /** Emits that the call was not run again, because its outcome is not known. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
     await durable.step(key, async () => {
       const place = { iteration, call, tags: tagsOf(durable, key) }

@@ -30,7 +30,7 @@ import type { FinishedCall, PlannedCall } from '../../types/recorded.ts'
 import type { PendingItem } from '../../types/result.ts'
 import type { CallWork } from '../../types/running-call.ts'
 
-/** An item and the decision on it, by `approve` or by the caller of `resume`. */
+/** An item and the decision on it, made by `approve` or by the caller of `resume`. */
 export interface DecidedItem {
   item: PendingItem
   verdict: Verdict
@@ -56,14 +56,14 @@ export async function verdictIn(decision: Decision, item: PendingItem, terms: Ve
   return copyAsJson({ ...readByKind(decision, item, args), ...signatureOf(decision, where) })
 }
 
-/** The arguments that replace those of the call. Undefined if they were not changed. */
+/** The arguments that replace the arguments of the call. Undefined if the decision does not change them. */
 function changedArguments(decision: Decision, item: PendingItem): JsonObject | undefined {
   const given = 'args' in decision ? decision.args : undefined
   const meant = given === undefined ? undefined : withHidden(given, item)
   return meant === undefined || isDeepEqual(meant, item.args) ? undefined : meant
 }
 
-/** Leaves out the fields that were only copied from the pending item. */
+/** Returns the fields of the decision that apply to this kind of item. Fields that were copied from the item are left out. */
 function readByKind(decision: Decision, { kind }: PendingItem, args: JsonObject | undefined): Verdict {
   if ('approved' in decision && !decision.approved) return { approved: false, reason: decision.reason }
   if (kind === 'client_tool' && 'result' in decision)
@@ -109,7 +109,7 @@ function remember({ remembered }: Pick<LoopState, 'remembered'>, { item, verdict
 interface DecidedCall {
   call: PlannedCall
   decided: readonly DecidedItem[]
-  /** The question of its tool. */
+  /** The question that the tool has asked. */
   question?: FinishedCall['question']
 }
 
@@ -139,7 +139,7 @@ function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedI
 
 function withArguments(run: RunContext, call: PlannedCall, args: JsonObject): PlannedCall {
   run.prepared.delete(call.id)
-  // The plan's answer was about other arguments.
+  // The plan's decision is removed, because it was about other arguments.
   const { asText: _, plan: __, ...edited } = call
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
   const edits = (call.edits ?? 0) + 1
@@ -155,7 +155,7 @@ export async function publishItem({ durable, run }: Execution, item: PendingItem
   })
 }
 
-/** Returns the decision on an item, waiting for it if this process can. Otherwise returns undefined for an undecided item. */
+/** Returns the decision on an item. Waits for the decision if this process can wait. Otherwise returns undefined for an undecided item. */
 export async function askDecision({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs: timeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
@@ -177,14 +177,14 @@ function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: Ste
   run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
 }
 
-/** The meta names the run's own call; the payload names the call of a nested agent. */
+/** The meta of events about an item. For an item of a nested agent, it names the run's own call, and the payload names the agent's call. */
 function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
   return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }
 
 /**
- * Whether the run has an `approve`. Recorded: a run that is resumed with a new `approve` must not decide again about calls that were
- * decided without it.
+ * Whether the run has an `approve`. This is recorded, so that a run that is resumed with a new `approve` does not decide again on calls
+ * that were decided without it.
  */
 export function hasApprover({ durable, run }: Execution, iteration: number): Promise<boolean> {
   return durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
@@ -234,7 +234,7 @@ async function decideApproval(execution: Execution, call: PlannedCall, place: st
 
 /**
  * Asks `approve` once. Fails closed: if it throws or returns an invalid decision, the call is refused. `cancelled`: the run ended before a
- * decision. `waits`: the run had an `approve` when this was recorded, and this process has none.
+ * decision. `waits`: the run had an `approve` when that was recorded, but has none in this process.
  */
 async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict | 'cancelled' | 'waits'> {
   const { approve, context } = run.settings
@@ -271,14 +271,17 @@ const approvalNames: OptionNames<Exclude<ApprovalDecision, boolean>> = {
   note: true,
 }
 
-/** Throws `invalid_option` for a decision with unknown fields. */
+/** Converts the return value of `approve` to a decision. Throws `invalid_option` for a decision with unknown fields. */
 function decisionOf(answer: ApprovalDecision | undefined): Exclude<ApprovalDecision, boolean> {
   if (typeof answer !== 'object' || answer === null) return { approved: answer === true }
   checkOptionNames(answer, approvalNames, 'an approval', 'approve')
   return answer
 }
 
-/** Whether a call has to be approved. Fails closed: a function that throws, or takes longer than a hook may, asks for an approval. */
+/**
+ * Whether a call has to be approved. Fails closed: if the tool's `approval` function throws or takes longer than `toolTimeoutMs`, the call
+ * needs an approval.
+ */
 export async function needsApproval(
   run: RunContext,
   remembered: ReadonlySet<string>,
@@ -300,14 +303,17 @@ export async function needsApproval(
   }
 }
 
-/** Hashing large arguments takes long, so nothing is hashed unless an approval is remembered. */
+/**
+ * Whether an approval of this call is remembered. Hashing large arguments takes long, so they are hashed only if any approval is
+ * remembered.
+ */
 function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<string>): boolean {
   return remembered.size > 0 && remembered.has(approvalKey(tool, args))
 }
 
 /**
- * Finds the item that a decision is made for. The id of a call is unique within its run, but not among nested runs. Fingerprints are
- * unique.
+ * Returns a function that finds the item of a decision. It compares fingerprints, too, because the id of a call is unique only within its
+ * run, not among nested runs.
  */
 export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) => Item | undefined {
   const items = new Map<string, Item>()
@@ -316,20 +322,20 @@ export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) =>
   return (decision) => items.get(keyOf(decision))
 }
 
-/** The fields that identify an item. They come from outside and may have any type. */
+/** The fields that identify an item. The caller supplies them, so they may have any type. */
 interface Named {
   toolCallId?: unknown
   fingerprint?: unknown
 }
 
 /**
- * Whether the fingerprint matches the item: a stored state may have been modified. A nested agent checks the fingerprints of its own items.
+ * Whether the fingerprint matches the item. A stored state may have been modified. A nested agent checks the fingerprints of its own items.
  */
 export function isWhole(runId: string, item: PendingItem): boolean {
   return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
-/** Emits the items of a round and the decisions on them, each once, no matter how often a nested agent asks. */
+/** Emits the items of a round and the decisions on them. Emits each of them once, no matter how often a nested agent asks. */
 export class DecisionDesk {
   readonly #execution: Execution
   readonly #opened = new Set<string>()

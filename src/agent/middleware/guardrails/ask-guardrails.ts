@@ -11,7 +11,7 @@ import { placeOf, type RunContext } from '../../run/run-context.ts'
 import { checkFailed, endedBeforeCheck, shownAlready, withheldText } from '../../run-texts.ts'
 import type { Beside } from '../../types/recorded.ts'
 
-/** The result of all checks: the subject after replacements, or why it did not pass. */
+/** The result of all checks: the subject after replacements, or the reason why the subject did not pass. */
 export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
 
 function checkInput(
@@ -27,8 +27,8 @@ function checkInput(
 }
 
 /**
- * Asks the guardrails of an agent about the conversation that it is about to take over. Returns the reason if it must not take over. A
- * replaced message counts as a refusal, because the conversation can't be changed at this point.
+ * Asks the guardrails of an agent about the conversation that it is about to take over. Returns the reason if the agent must not take over.
+ * A replaced message counts as a refusal, because the conversation can't be changed at this point.
  */
 export async function checkHandoff(
   run: RunContext,
@@ -95,7 +95,7 @@ async function askAll<T>(
   return { passed: true, subject }
 }
 
-/** The verdict with normalized messages. Throws `invalid_message`. */
+/** Returns the verdict with normalized messages. Throws `invalid_message`. */
 function asMessages(verdict: GuardrailVerdict<readonly MessageInput[]>): GuardrailVerdict<readonly ChatMessage[]> {
   if (typeof verdict !== 'object' || verdict === null || !('replace' in verdict)) return verdict
   return { replace: toChatMessages(verdict.replace, 'replace') }
@@ -132,7 +132,7 @@ async function ask<T>(
   }
 }
 
-/** Passes the input of a run, or messages sent to it, through the guardrails. `refused`: why it does not continue. */
+/** Passes the input of a run, or messages sent to it, through the guardrails. `refused`: the reason why the run does not continue. */
 export async function checkedInput(
   run: RunContext,
   messages: readonly ChatMessage[],

@@ -5,7 +5,10 @@ import type { Decide, ReplyInPlan } from '../../types/plan.ts'
 import type { PlannedCall } from '../../types/recorded.ts'
 import { type Checked, checkOutput, stoppedBy } from './ask-guardrails.ts'
 
-/** Passes the text of a reply through the output guardrails, and shows what was held back. A refused answer is asked for again. */
+/**
+ * Passes the text of a reply through the output guardrails, and shows the text that was held back. If the text is refused and has no calls,
+ * the model answers again.
+ */
 export function checkText(run: RunContext): Decide<ReplyInPlan> {
   return async (reply) => {
     const { streamed, calls, meta } = reply
@@ -26,8 +29,8 @@ export function checkText(run: RunContext): Decide<ReplyInPlan> {
 }
 
 /**
- * Checks a text together with the earlier text that it continues, and returns only the new part. Text that was shown before can't be
- * changed.
+ * Checks a text together with the earlier text that it continues. Returns only the new part. A guardrail can't change the earlier text,
+ * because it has been shown.
  */
 async function checkWhole(run: RunContext, { meta, earlier, text }: ReplyInPlan): Promise<Checked<string>> {
   const checked = await checkOutput(run, meta.iteration, `${earlier}${text}`)
@@ -36,12 +39,12 @@ async function checkWhole(run: RunContext, { meta, earlier, text }: ReplyInPlan)
   return { passed: true, subject: checked.subject.slice(earlier.length) }
 }
 
-/** The part of a refused answer that was shown is not part of the conversation, because the model answers again. */
+/** Tells listeners to discard the part of a refused answer that was shown, because the model answers again. */
 function takeBack(run: RunContext, { step: { provider, model }, meta }: ReplyInPlan, reason: string): void {
   run.events.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
 }
 
-/** The text after a call is not shown again. A call that was found in a refused text is refused, too. */
+/** Removes the text after a call, because this text is not shown again. Refuses a call that was found in a refused text. */
 function afterCheck({ textAfter: _, ...call }: PlannedCall, checked: Checked<string>): PlannedCall {
   if (checked.passed || !call.asText) return call
   const { approval: _approval, ...refused } = call

@@ -4,7 +4,7 @@ import type { AroundModel } from '../../types/model-call.ts'
 import { isStreamed, StreamedText } from './streamed-text.ts'
 
 /**
- * Holds back the text of a response until guardrails have checked it, either whole or piece by piece. This includes an answer with a
+ * Holds back the text of a response until guardrails have checked it, either whole or piece by piece. Also holds back an answer with a
  * schema, which may arrive as arguments of a call.
  */
 export function holdText(run: RunContext): AroundModel {
@@ -28,7 +28,7 @@ export function holdText(run: RunContext): AroundModel {
   }
 }
 
-/** `answering`: the name of the tool through which the model answers. */
+/** Returns a sink that does not forward the arguments of the answer tool. `answering`: the name of this tool. */
 function withoutAnswer(sink: ModelSink, answering: string): ModelSink {
   const { toolCallStart, toolCallDelta } = sink
   if (toolCallStart === undefined && toolCallDelta === undefined) return sink

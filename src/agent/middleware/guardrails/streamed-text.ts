@@ -3,11 +3,11 @@ import type { RunContext } from '../../run/run-context.ts'
 import { shownAlready } from '../../run-texts.ts'
 import { type Checked, checkPiece } from './ask-guardrails.ts'
 
-/** A longer sentence is checked in parts of this many characters. */
+/** The maximum number of characters of a piece. A longer sentence is checked in several pieces. */
 const longestSentence = 1_000
 
 /**
- * The text of one response, checked as it arrives by guardrails with `stream`. A piece is shown once it has passed all of them. Each
+ * The text of one response, checked as it arrives by guardrails with `stream`. A piece is shown when it has passed all guardrails. Each
  * guardrail gets the pieces in order, as changed by the guardrail before it.
  */
 export class StreamedText {
@@ -31,7 +31,7 @@ export class StreamedText {
     this.#stages = stagesOf(run)
   }
 
-  /** The text that has passed and was shown. */
+  /** The text that has passed all guardrails and was shown. */
   get shown(): string {
     return this.#shown
   }
@@ -50,14 +50,14 @@ export class StreamedText {
     this.#failure = undefined
   }
 
-  /** Called when the request has failed: text that has not passed yet is not shown. */
+  /** Called when the request has failed. Text that has not passed yet is then not shown. */
   leave(): void {
     this.#attempt++
   }
 
   /**
-   * Checks the rest of the whole text. If `whole` differs from the text that has arrived, checks it from the start, without showing it
-   * again.
+   * Checks the part of the whole text that has not arrived through `add`. If `whole` doesn't begin with the text that has arrived, checks
+   * all of it, without showing it again.
    */
   async finish(whole: string): Promise<Checked<string>> {
     if (!whole.startsWith(this.#arrived)) {
@@ -75,7 +75,7 @@ export class StreamedText {
     this.#work = this.#work.then(() => this.#through(0, text, isEnd, attempt))
   }
 
-  /** Passes the text from `at` on through the guardrails, piece by piece. */
+  /** Passes the text through the guardrails from position `at` on, piece by piece. */
   async #through(at: number, text: string, isEnd: boolean, attempt: number): Promise<void> {
     const stage = this.#stages[at]
     if (stage === undefined) {
@@ -110,7 +110,7 @@ export class StreamedText {
   }
 }
 
-/** One guardrail's view of the text. */
+/** Splits the text into the pieces that one guardrail checks. */
 class Stage {
   readonly guardrail: Guardrail<never>
   readonly #window: number | undefined
@@ -123,7 +123,7 @@ class Stage {
     this.#window = typeof guardrail.stream === 'object' ? guardrail.stream.window : undefined
   }
 
-  /** The complete pieces. At the end also the incomplete rest. */
+  /** Adds text and returns the pieces that are complete. At the end, also returns the incomplete rest. */
   split(text: string, isEnd: boolean): string[] {
     this.#rest += text
     const whole = this.#window === undefined ? sentencesIn(this.#rest) : partsOf(this.#rest, this.#window)
@@ -143,11 +143,11 @@ function stagesOf(run: RunContext): Stage[] {
   return run.agent.guardrails.output.map((guardrail) => new Stage(guardrail))
 }
 
-/** Whether a text may end a sentence. */
+/** Matches a character that may end a sentence. */
 const ending = /[\p{Sentence_Terminal}\n]/u
 let segmenter: Intl.Segmenter | undefined
 
-/** The sentences of a text that are followed by more text. The last one may not be complete. */
+/** The complete sentences of a text. The last sentence is left out, because it may not be complete. A long rest is split into parts. */
 function sentencesIn(text: string): string[] {
   const found: string[] = []
   if (ending.test(text)) {
@@ -159,7 +159,7 @@ function sentencesIn(text: string): string[] {
   return [...found, ...partsOf(rest, longestSentence)]
 }
 
-/** The complete parts of `size` characters. Keeps surrogate pairs together. */
+/** The parts of `size` characters that are followed by more text. Keeps surrogate pairs together. */
 function partsOf(text: string, size: number): string[] {
   const parts: string[] = []
   for (let at = 0; at + size < text.length; ) {

@@ -48,14 +48,14 @@ function surround(run: RunContext, callback: Callbacks['around']['requests'][num
   }
 }
 
-/** A copy for the hook, so that its changes have no effect if it is skipped. */
+/** A copy of the response for the hook. If the hook fails and is skipped, its changes to the copy have no effect. */
 function copyOf(response: ModelResponse): ModelResponse {
   return { ...response, toolCalls: response.toolCalls.map((call) => ({ ...call, function: { ...call.function } })) }
 }
 
 function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {
   const { messages, tools } = request
-  // Copies the lists, because the run's messages grow and the tools belong to the registry.
+  // The lists are copied, because the run's messages grow and the tools belong to the registry.
   const lists = { messages: Object.freeze([...messages]), tools: tools && Object.freeze([...tools]) }
   return Object.freeze({ ...request, ...lists, model, ...placeOf(run, iteration) })
 }
@@ -76,7 +76,7 @@ function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: O
   return response
 }
 
-/** Adds the usage if the response has none: the usage of the request that was sent, or no usage. */
+/** Adds the usage of the request that was sent to a response without usage. If no request was sent, adds zero usage. */
 function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
   if (given.usage !== undefined) return given
   return { ...given, usage: usageOf(sent) ?? noUsage }
@@ -87,7 +87,7 @@ function usageOf(sent: Outcome | undefined): Usage | undefined {
   return sent?.error instanceof HookFailure ? sent.error.usage : usageOfFailure(sent?.error)
 }
 
-/** The same sink, but its listeners run in the hook's asynchronous context, no matter which connection delivers the pieces. */
+/** Returns a sink that calls its listeners in the hook's asynchronous context, no matter which connection delivers the pieces. */
 function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSink {
   const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
   const inContext = AsyncLocalStorage.snapshot()
@@ -114,7 +114,7 @@ function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSin
   }
 }
 
-/** Emits a response that was not streamed as if it had been. */
+/** Emits the pieces of a response that was not streamed, as if it had been streamed. */
 function tellPieces({ turn, sink }: ModelCall, { text, reasoning = '', toolCalls }: ModelResponse): void {
   const heard = turn.sink(sink)
   heard.reasoning?.(reasoning)

@@ -51,7 +51,7 @@ function describeRunning(run: RunContext, call: RunningCall): RunningToolCall<ne
   return Object.freeze({ ...turn, args: deepFreeze(turn.args), effect: planned.effect, idempotencyKey })
 }
 
-/** The return value of the function, or its question. Throws the error of a failed call. */
+/** Returns the return value of the function, or its question. Throws the error of a failed call. */
 function valueShown({ call, end, raw }: CallOutcome): unknown {
   if (end.outcome === 'ok') return raw?.value
   if (end.outcome === 'question') return end.question
@@ -59,7 +59,7 @@ function valueShown({ call, end, raw }: CallOutcome): unknown {
   throw new ToolloopError(end.code, textOf(end.content), raw?.thrown === undefined ? {} : { cause: raw.thrown })
 }
 
-/** The outcome with another end, after the same number of attempts. */
+/** Returns the outcome with another end, and with the same number of attempts. */
 function withEnd(outcome: CallOutcome, end: ToolCallEnd, raw: CallOutcome['raw'] = outcome.raw): CallOutcome {
   const counted = 'attempts' in end && 'attempts' in outcome.end ? { ...end, attempts: outcome.end.attempts } : end
   return { ...outcome, end: counted, ...withoutUndefined({ raw }) }

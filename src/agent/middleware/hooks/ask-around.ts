@@ -1,6 +1,6 @@
 import type { RunContext } from '../../run/run-context.ts'
 
-/** A hook, and what it wraps. */
+/** A hook, and the work that it wraps. */
 interface Surrounding<Inner, Shown, Returned> {
   /** Calls the hook with `next`. */
   ask(next: () => Promise<Shown>): Promise<Returned | undefined>
@@ -10,13 +10,13 @@ interface Surrounding<Inner, Shown, Returned> {
   show(inner: Inner): Shown
 }
 
-/** The results of the hook and of the work it wraps. */
+/** The results of the hook and of the work that it wraps. */
 interface Surrounded<Inner, Returned> {
   /** Undefined if the hook did not call `next`. */
   inner?: Inner
   /** Undefined if the hook returned nothing or failed. */
   returned?: Returned
-  /** Set if the hook itself failed: it threw an error of its own, took too long, or did nothing at all. */
+  /** Set if the hook itself failed: it threw its own error, took too long, or neither called `next` nor returned anything. */
   failure?: { error: unknown }
   /** Whether the run was interrupted before the hook ended. */
   isLeft: boolean
@@ -50,7 +50,7 @@ export async function askAround<Inner, Shown, Returned>(
   }
   const next = (): Promise<Shown> => {
     const shown = proceedOnce()
-    // A hook that does not await `next` need not handle its rejection.
+    // Prevents an unhandled rejection if the hook does not await `next`.
     shown.catch(() => {})
     return shown
   }
@@ -72,7 +72,7 @@ export async function askAround<Inner, Shown, Returned>(
   return surrounded
 }
 
-/** A time limit that can be stopped, and that starts again from zero. */
+/** A time limit that can be stopped and started again. Each start begins at zero. */
 function ownTime(milliseconds: number): { over: Promise<never>; start(): void; stop(): void } {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const end = () => reject(new DOMException(`It took longer than ${milliseconds} ms`, 'TimeoutError'))
@@ -80,7 +80,7 @@ function ownTime(milliseconds: number): { over: Promise<never>; start(): void; s
   return {
     over,
     start() {
-      // A timer with a longer delay fires at once.
+      // A timer with a delay of 2^31 ms or more would fire at once.
       if (milliseconds < 2 ** 31) timer = setTimeout(end, milliseconds)
     },
     stop: () => clearTimeout(timer),

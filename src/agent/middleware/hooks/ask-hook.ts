@@ -3,7 +3,10 @@ import { messageOf } from '../../../core/errors.ts'
 import { type Callback, HookFailure } from '../../callbacks/callbacks.ts'
 import type { RunContext } from '../../run/run-context.ts'
 
-/** Asks a hook or an entry. Undefined if it changes nothing, or if it fails and is skipped. Rejects with a `HookFailure`. */
+/**
+ * Asks a hook or an entry. Resolves with undefined if the callback changes nothing, or if it fails and is skipped. Rejects with a
+ * `HookFailure` if it fails and is not skipped.
+ */
 export async function askCallback<T>(
   run: RunContext,
   callback: Callback<unknown>,
@@ -18,7 +21,7 @@ export async function askCallback<T>(
   }
 }
 
-/** Logs the failure of a hook or an entry. Returns true if the failure refuses the request or call. */
+/** Logs the failure of a hook or an entry. Returns true if the failure refuses the request or the call. */
 export function failsClosed(run: RunContext, { name, kind, refused }: Callback<unknown>, error: unknown): boolean {
   const fields = { runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }
   run.logger.error(fields, `${kind.join(' ')} failed${refused === undefined ? ' and was skipped' : `: ${refused}`}`)

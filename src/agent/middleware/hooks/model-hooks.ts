@@ -10,7 +10,7 @@ import { placeOf, type RunContext } from '../../run/run-context.ts'
 import type { Decide, ReplyInPlan, RequestInPlan } from '../../types/plan.ts'
 import { askCallback, isObject } from './ask-hook.ts'
 
-/** Lets the `beforeModel` hooks and the entries of `plan` change a request, in order, until one stops it. */
+/** Lets the `beforeModel` hooks and the entries of `plan` change a request, in order, until one of them stops the request. */
 export function askBeforeRequest(run: RunContext): Decide<RequestInPlan> {
   return async (request) => {
     let asked = request
@@ -33,7 +33,7 @@ function stopBy(name: string | undefined, reason: unknown): Stopped {
   return { end: { stop: new ToolloopError('guardrail', `The run was stopped by ${name}: ${String(reason)}`) } }
 }
 
-/** A hook that fails stops the run. */
+/** Stops the run if a hook has failed. Rethrows any other error. */
 function stopByFailure(error: unknown): Stopped {
   if (error instanceof HookFailure) return { end: { stop: error } }
   throw error
@@ -42,7 +42,7 @@ function stopByFailure(error: unknown): Stopped {
 function described(run: RunContext, { model, tools, messages, toolChoice, iteration }: RequestInPlan): ModelTurn<never> {
   return {
     ...placeOf(run, iteration),
-    // Copies the list, because the run's own grows.
+    // The list is copied, because the run's list grows.
     messages: Object.freeze([...messages]),
     tools: tools.names(),
     model,
@@ -52,7 +52,7 @@ function described(run: RunContext, { model, tools, messages, toolChoice, iterat
 
 const changeNames: OptionNames<ModelTurnChange> = { messages: true, tools: true, model: true, toolChoice: true }
 
-/** The fields that the plan changes. Throws for an invalid change. */
+/** Returns the fields that the plan changes. Throws for an invalid change. */
 function changedBy(run: RunContext, asked: RequestInPlan, change: ModelTurnChange): Partial<RequestInPlan> {
   checkOptionNames(change, changeNames, '`beforeModel`')
   const { messages, tools, model, toolChoice } = change
@@ -71,7 +71,7 @@ function known(tools: ToolSet, names: readonly string[]): readonly string[] {
   return names
 }
 
-/** Lets the `afterModel` hooks change the text of a reply, in order, until one fails. */
+/** Lets the `afterModel` hooks change the text of a reply, in order, until one of them fails. */
 export function askAfterReply(run: RunContext): Decide<ReplyInPlan> {
   return async (reply) => {
     const { calls, meta, step } = reply

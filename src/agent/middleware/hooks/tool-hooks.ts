@@ -11,7 +11,7 @@ import type { CallInPlan, Decide } from '../../types/plan.ts'
 import type { AroundTool } from '../../types/running-call.ts'
 import { askCallback, isObject } from './ask-hook.ts'
 
-/** Calls the `beforeTool` hooks and the entries of `plan` in order, until one refuses, answers or asks. */
+/** Calls the `beforeTool` hooks and the entries of `plan` in order, until one of them refuses, answers or asks. */
 export function askBeforeCall(run: RunContext): Decide<CallInPlan> {
   return async (planned) => {
     const { call, prepared } = planned
@@ -44,13 +44,13 @@ function refusalIn(tool: string, entry: string | undefined, decided: { stop: str
   return { refusal: { code: 'tool_denied', text: refusedByText(tool, stop) }, stop }
 }
 
-/** A hook that fails refuses the call. */
+/** Refuses the call if a hook has failed. Rethrows any other error. */
 function refusalOf(error: unknown): { refuse: string } {
   if (error instanceof HookFailure) return { refuse: checkFailed }
   throw error
 }
 
-/** Throws for an invalid decision: a mistyped refusal must not let the call run. */
+/** Throws for an invalid decision, because a mistyped refusal must not let the call run. */
 function checkDecision(decision: unknown): void {
   if (decision === undefined || decision === null) return
   const names = ['refuse', 'args', 'result', 'ask', 'stop']
@@ -81,7 +81,7 @@ export function askAfterCall(run: RunContext): AroundTool {
   }
 }
 
-/** Rejects with a `HookFailure`. */
+/** Returns the content after the hooks have changed it. Rejects with a `HookFailure`. */
 async function contentAfter(run: RunContext, call: ToolEnding<never>): Promise<Content> {
   let { content } = call
   for (const callback of run.agent.callbacks.around.results) {

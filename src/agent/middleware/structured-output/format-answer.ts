@@ -3,7 +3,7 @@ import type { RunContext } from '../../run/run-context.ts'
 import { chooseCallForm } from '../../text-calls/mode.ts'
 import type { Decide, RequestInPlan } from '../../types/plan.ts'
 
-/** Requests an answer with a schema: by the provider's own means, or else through a tool. */
+/** Requests an answer with a schema: through the provider's structured output if possible, otherwise through a tool. */
 export function formatAnswer(run: RunContext, output: OutputFormat): Decide<RequestInPlan> {
   const { tool, schema } = output
   return async (asked) => {
@@ -13,7 +13,9 @@ export function formatAnswer(run: RunContext, output: OutputFormat): Decide<Requ
   }
 }
 
-/** A text that has to be JSON of a schema has no room for text calls. */
+/**
+ * Whether the provider enforces the schema. It must not if the model writes calls as text, because JSON of the schema can't contain them.
+ */
 function isHeldToSchema({ settings }: RunContext, { model, tools }: RequestInPlan): boolean {
   const hasTools = tools.size > 0
   return takesSchema(model.capabilities, hasTools) && (!hasTools || chooseCallForm(settings, model).native)

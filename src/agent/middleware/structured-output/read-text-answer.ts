@@ -23,8 +23,8 @@ export function readTextAnswer(run: RunContext, output: OutputFormat): Decide<Re
 }
 
 /**
- * Whether JSON that ends here is complete, provided that it is valid. A number at the end is never complete, because it may lack digits. A
- * model that must follow a schema may write blanks after its answer until it reaches the limit.
+ * Whether `json` is complete if it is valid. JSON that ends in a number is never complete, because digits may be missing. Ignores
+ * whitespace at the end: a model that must follow a schema may write whitespace after its answer until it reaches the token limit.
  */
 function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())

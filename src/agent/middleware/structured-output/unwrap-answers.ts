@@ -5,7 +5,7 @@ import type { RunContext } from '../../run/run-context.ts'
 import type { Decide, ReplyInPlan } from '../../types/plan.ts'
 import type { PlannedCall } from '../../types/recorded.ts'
 
-/** Unwraps answers given through the answer tool: some models wrap them in a field named like their schema. */
+/** Unwraps answers given through the answer tool. Some models wrap them in a field with the name of the schema. */
 export function unwrapAnswers(run: RunContext, output: OutputFormat): Decide<ReplyInPlan> {
   return async (reply) => {
     const planned: PlannedCall[] = []
