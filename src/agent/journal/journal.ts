@@ -3,7 +3,7 @@ import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
-/** Passed to the function of a step. */
+/** The argument of a step's function. */
 export interface StepContext {
   readonly signal: AbortSignal
 }
@@ -14,27 +14,27 @@ export interface StepContext {
  */
 export interface Durable {
   readonly runId: string
-  /** Random for each execution of the run. Compared only inside a step. */
+  /** A random text for each execution of the run. It is compared only inside a step. */
   readonly attempt: string
   /**
-   * Counts the executions of the run: each later one has a higher number. Systems outside the journal, such as sessions, use it to refuse
-   * an earlier execution. If absent, they can't tell the executions apart.
+   * The number of this execution of the run. Each later execution has a higher number. Systems outside the journal, such as sessions, use
+   * it to refuse an earlier execution. If absent, they can't tell the executions apart.
    */
   readonly epoch?: number
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
   /** Whether an earlier execution has recorded a turn. Used only by a recording, to note that it starts in the middle of the run. */
   readonly resumed?: boolean
-  /** Aborted when the run is cancelled from outside, or when the journal can't record it any longer. */
+  /** The signal that is aborted when the run is cancelled from outside, or when the journal can no longer record it. */
   readonly signal?: AbortSignal
   /**
    * The reason why the run has to end now, without a replay, further steps or events. Set if every process that resumed the run has died.
    */
   readonly givenUp?: string
   /**
-   * Runs `fn` and records its value under `key`, or returns the recorded value without running it. The value is plain JSON. The type
-   * parameter can't require that, because interfaces are not assignable to `Json`. Rejects only if the engine itself fails. `about`: the
-   * item that the step decides on, as for `wait`. An engine can ignore it.
+   * Runs `fn` and records its value under `key`. If a value is recorded already, returns that value without running `fn`. The value is
+   * plain JSON. The type parameter can't require plain JSON, because interfaces are not assignable to `Json`. Rejects only if the engine
+   * itself fails. `about`: the item that the step decides on, as for `wait`. An engine can ignore it.
    */
   step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T>
   /** Joins steps that were started in the same tick. Resolves in their order. */
@@ -46,14 +46,14 @@ export interface Durable {
   wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined>
   /**
    * Stores a long text beside the steps until the run has ended. Replaces an earlier text of the same name. Called inside steps. Resolves
-   * with false and stores nothing if the texts of the run would exceed `maxBytes` together (UTF-8). Absent: large results are cut.
+   * with false and stores nothing if the texts of the run would exceed `maxBytes` together (UTF-8). If absent, large results are cut.
    */
   keep?(name: string, text: string, maxBytes: number): Promise<boolean>
-  /** The text that this or an earlier execution has stored under that name. */
+  /** The text that this execution or an earlier execution has stored under this name. */
   kept?(name: string): Promise<string | undefined>
   /**
    * Adds an entry to the record of a call, from inside the call's step. Resolves when the entry is stored. Rejects if the position is
-   * taken: entries are never replaced. They are kept until the run has ended. If absent, a call that runs again starts over.
+   * taken, because entries are never replaced. Entries are kept until the run has ended. If absent, a call that runs again starts over.
    */
   append?(record: string, entry: RecordEntry): Promise<void>
   /** The entries that this and earlier executions have added to a record, by position. */
@@ -76,7 +76,7 @@ export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
  * The part of a journal that a runner uses. A journal that can look up its runs has `get`, `list` and `prune`. `runner.resume(runId)` needs
  * `get`; `runner.runs` needs all three.
  *
- * Contract: all methods are awaited. If one rejects, so does the call that needed it, and the record of the run is unchanged.
+ * Contract: all methods are awaited. If a method rejects, the call that needed it rejects, too, and the record of the run is unchanged.
  */
 export interface Engine {
   /**
@@ -86,8 +86,8 @@ export interface Engine {
    */
   start(runId: string, input?: Json, metadata?: JsonObject, session?: string): Promise<void>
   /**
-   * Stores values for the `wait`s of those names, all or none. Rejects with `decision_refused` if nothing waits under a name, if it has a
-   * value already, or if its time is over.
+   * Stores values for the `wait`s of those names, all or none. Rejects with `decision_refused` if nothing waits under a name, if the wait
+   * has a value already, or if its time is over.
    */
   deliver(runId: string, values: { readonly [name: string]: Json }): Promise<void>
   /** Ends the run with `aborted`, in any process. Resolves when the cancellation is recorded. Does nothing to a run that has ended. */
@@ -105,13 +105,13 @@ export interface Engine {
   /** Whether this process executes the run. */
   isHere?(runId: string): boolean
   list?(query: RunQuery): Promise<RunPage>
-  /** Deletes runs that have ended, with everything recorded of them. Resolves with their number. */
+  /** Deletes runs that have ended, with everything that is recorded about them. Resolves with their number. */
   prune?(which: PruneOptions): Promise<number>
   /**
    * Stops resuming runs. When `drained` has resolved, releases the runs that this connection executes, as if its process had been killed:
-   * it records nothing more of them, and any process can continue them. The results of those runs, and later calls of `start`, reject with
-   * `problem`. Other connections of the journal are not affected. Resolves when all executions have ended. If absent, `Journal.close` is
-   * called instead.
+   * the connection records nothing more about them, and any process can continue them. The results of those runs, and later calls of
+   * `start`, reject with `problem`. Other connections of the journal are not affected. Resolves when all executions have ended. If absent,
+   * `Journal.close` is called instead.
    */
   close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
 }
@@ -119,8 +119,8 @@ export interface Engine {
 /**
  * Records runs, so that they survive the process.
  *
- * Contract: `connect` is called once by each runner, when it is created, and not awaited. If it throws, so does the constructor. `close` is
- * awaited.
+ * Contract: `connect` is called once by each runner, when it is created, and not awaited. If it throws, the constructor of the runner
+ * throws. `close` is awaited.
  */
 export interface Journal {
   connect(body: DurableBody): Engine
@@ -143,12 +143,12 @@ export interface RunSummary {
   stopReason?: StopReason
   createdAt: number
   updatedAt: number
-  /** If the last execution broke off: the reason, which is a failure of the journal or of the runner's setup. */
+  /** The reason why the last execution broke off: a failure of the journal or of the runner's setup. Absent if it did not break off. */
   problem?: string
   metadata?: JsonObject
-  /** The id of its session. */
+  /** The id of the run's session. */
   session?: string
-  /** The model that was last asked, as `provider/model`. Only if the run has ended or waits. */
+  /** The model that was last asked, as `provider/model`. Set only if the run has ended or waits. */
   model?: string
   /** For a `running` run: whether the process that executes it is alive. `gone`: no process executes the run until one resumes it. */
   process?: RunProcess
@@ -196,7 +196,7 @@ export interface RunPage {
 export interface PruneOptions {
   /** How long a run is kept after it has ended, in milliseconds. */
   olderThanMs?: number
-  /** Maximum number of runs to keep. The newest are kept. */
+  /** Maximum number of runs to keep. The newest runs are kept. */
   keep?: number
 }
 

@@ -22,7 +22,10 @@ export interface RecordPlace {
 
 /** A state that is about to be resumed. */
 export interface DecidedState extends RunState {
-  /** When the decisions were checked. Running waits are compared to this time, so that all checks agree on which have timed out. */
+  /**
+   * The time at which the decisions were checked. The time of each wait is measured up to this time, so that all checks agree on which
+   * waits have timed out.
+   */
   asOf: number
 }
 

@@ -5,8 +5,8 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
 import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
- * Where `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it resolves. Each
- * instance is one owner of runs. If the process of an instance dies, the instance loses all its runs. Values are JSON texts.
+ * The store in which `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it
+ * resolves. Each instance is one owner of runs. If the process of an instance dies, the instance loses all its runs. Values are JSON texts.
  *
  * Contract: all methods are awaited, and reject with `journal_failed` if the store can't be read or written.
  */
@@ -21,19 +21,19 @@ export interface Store {
    * this instance in this epoch.
    */
   record(runId: string, epoch: number, key: string, value: string): Promise<void>
-  /** Keeps a text beside the steps; see `Durable.keep`. Rejects as `record` does. */
+  /** Keeps a text beside the steps; see `Durable.keep`. Rejects like `record`. */
   keep(runId: string, epoch: number, text: KeptText, maxBytes: number): Promise<boolean>
   /** The value of a kept text. */
   kept(runId: string, name: string): Promise<string | undefined>
-  /** Adds an entry to the record of a call; see `Durable.append`. Rejects as `record` does. */
+  /** Adds an entry to the record of a call; see `Durable.append`. Rejects like `record`. */
   append(runId: string, epoch: number, record: string, entry: StoredEntry): Promise<void>
   /** The entries of a record, by position. */
   entries(runId: string, record: string): Promise<StoredEntry[]>
   /** Notes how many processes in a row have died in this run without recording another step. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
-  /** Records how the run ended and releases it. Deletes its steps, its kept texts and the records of its calls. */
+  /** Records how the run ended, and releases the run. Deletes its steps, its kept texts and the records of its calls. */
   finish(runId: string, epoch: number, output: string, outcome: ExecutionOutcome): Promise<void>
-  /** Records that the run waits, and releases it. If the run can continue already, returns its state instead. */
+  /** Records that the run waits, and releases the run. If the run can continue already, returns its state instead and keeps the run. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
   /**
    * Releases a run that broke off. Notes the problem, if there is one, and `tries` if given. Does nothing if the run no longer belongs to
@@ -52,7 +52,7 @@ export interface Store {
   list(query: RunQuery): Promise<RunPage>
   /** Runs that can continue and that no other living instance owns, oldest first. */
   pending(): Promise<string[]>
-  /** May take several transactions. */
+  /** Deletes runs that have ended. May take several transactions. */
   prune(which: PruneOptions): Promise<number>
   /**
    * Registers `lost`, which is called if this instance loses all its runs without being closed. The instance can still be used, as a new
@@ -100,13 +100,13 @@ export interface StoredEntry extends Omit<RecordEntry, 'value'> {
 
 /** A long text, as JSON. */
 export interface KeptText extends NamedValue {
-  /** The size of the text itself, in UTF-8. */
+  /** The size of the text itself, in UTF-8 bytes. */
   bytes: number
 }
 
 /**
  * A store with a workflow engine, which executes runs and steps as well as recording them. The results of `take` and `suspend` have no
- * steps: `execute` passes them.
+ * steps, because `execute` passes the steps.
  */
 export interface EngineStore extends Omit<Store, 'record'> {
   /**
@@ -128,19 +128,19 @@ export interface ExecutionOutcome {
   model?: string
 }
 
-/** What a run continues from. */
+/** The data from which a run continues. */
 export interface Taken {
   kind: 'taken'
   epoch: number
-  /** Absent if this call has created the run. */
+  /** The input of the run. Absent if this call has created the run. */
   input?: string
   steps: readonly NamedValue[]
   /**
-   * The decisions that this execution knows. Every attempt at the execution sees the same decisions. Later ones count after the run has
-   * waited again.
+   * The decisions that this execution knows. Every attempt at the execution sees the same decisions. Later decisions count after the run
+   * has waited again.
    */
   decisions: readonly NamedValue[]
-  /** Why the run should be cancelled. Absent if it should not be. */
+  /** The reason for which the run is to be cancelled. Absent if it is not to be cancelled. */
   cancelled?: string
   /** The count from `noteTries`. 0 for a new run. */
   tries: number
@@ -148,7 +148,7 @@ export interface Taken {
   hasDied: boolean
 }
 
-/** Why a run can't be executed here and now. */
+/** The reason why this process can't execute the run now. */
 export interface NotTaken {
   kind: 'ended' | 'waiting' | 'elsewhere'
 }
@@ -213,12 +213,12 @@ export function cursorOf(cursor: string): number {
   return n
 }
 
-/** Number of characters of a tag: 192 bits, so that nobody can construct two fields with the same tag. */
+/** The number of characters of a tag. 32 characters have 192 bits, so nobody can construct two fields with the same tag. */
 const tagLength = 32
 
 /**
- * The tags by which a run can be found: one for each metadata field that is a text, a number or a boolean. `7` and `'7'` have the same tag,
- * because values in URLs are always texts. Tags are digests, so a store contains nothing of the metadata itself.
+ * The tags by which a run can be found. There is one tag for each metadata field that is a text, a number or a boolean. `7` and `'7'` have
+ * the same tag, because values in URLs are always texts. Tags are digests, so a store contains nothing of the metadata itself.
  */
 export function tagsOf(metadata: JsonObject = {}): string[] {
   return Object.entries(metadata).flatMap(([field, value]) =>

@@ -97,7 +97,7 @@ export class Budget {
   #reserved: BudgetAmounts = nothing
   #underWay = 0
   readonly #expected = new ExpectedOutput()
-  /** Requests that will fit if running requests use less than is reserved for them, in order of arrival. */
+  /** Waiting requests that fit if running requests use less than their reservations, in order of arrival. */
   readonly #waiting = new Set<Waiter>()
   /** Waiting requests that running requests depend on. */
   readonly #waitedFor = new Set<Waiter>()

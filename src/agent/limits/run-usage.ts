@@ -165,7 +165,7 @@ export class RunUsage {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
       // The run that sent the request counts its usage.
       count: (usage) => this.#learn(usage),
-      // Covers costs that can't be estimated before the first request, such as the cost of a long answer.
+      // The largest usage so far covers costs that can't be estimated in advance, such as the cost of a long answer.
       dearest: () => this.#dearest,
     }
   }

@@ -28,13 +28,17 @@ export interface RecordedScope {
  */
 export interface RunRecorder {
   /**
-   * Wraps an execution: the first one, or one that continues the run. `input`: the input as a journal would record it. `next` takes its
-   * steps from the port that it is given, so a recorder that passes on a wrapper of `steps` sees each step before it is recorded.
+   * Wraps an execution of the run: the first execution, or an execution that continues the run. `input`: the input as a journal would
+   * record it. `next` uses the port that it is given for its steps. A recorder that passes on a wrapper of `steps` therefore sees each step
+   * before it is recorded.
    */
   aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult>
-  /** Wraps the hooks that wrap a request. They may answer it themselves. */
+  /** Wraps the hooks that wrap a request. A hook may answer the request itself. */
   aroundHooks<Response extends ModelResponse>(run: RecordedScope, asked: TurnRequest, next: () => Promise<Response>): Promise<Response>
-  /** Wraps a request as it is sent, inside hooks and guardrails. `next` asks the model that it is given, which may be a wrapper. */
+  /**
+   * Wraps a request as it is sent, inside hooks and guardrails. `next` sends the request to the model that it is given, which may be a
+   * wrapper.
+   */
   aroundRequest<Response extends ModelResponse>(
     run: RecordedScope,
     asked: TurnRequest,

@@ -40,7 +40,7 @@ export interface MeasuredRun {
   readonly runId: string
   /** The agent's name, if it has one. */
   readonly name: string | undefined
-  /** The run's `metadata`, or that of the outer run if a nested run has none. */
+  /** The run's `metadata`. A nested run without `metadata` has the `metadata` of the outer run. */
   readonly metadata: JsonObject | undefined
   /**
    * The outer run, if it is measured too, and the call that started this run. `toolCallId` is undefined for a run started by a guardrail, a
@@ -63,7 +63,7 @@ export interface RunTelemetry {
   aroundCall<Outcome extends MeasuredOutcome>(call: MeasuredCall, next: (trace: CallTrace) => Promise<Outcome>): Promise<Outcome>
 }
 
-/** One execution of a run: from its start, or from the end of its record. */
+/** One execution of a run, which starts at the beginning of the run or at the end of its record. */
 export interface MeasuredExecution {
   readonly provider: string
   readonly model: string
@@ -74,7 +74,7 @@ export interface MeasuredExecution {
   readonly instructions: string | undefined
   /** The messages that the run adds to the conversation. */
   readonly input: readonly ChatMessage[]
-  /** Records what `make` returns in the first execution. Every later execution, in any process, gets the recorded value. */
+  /** Records the return value of `make` in the first execution. Every later execution, in any process, gets the recorded value. */
   record(make: () => Promise<Json>): Promise<Json>
 }
 
@@ -88,7 +88,7 @@ export interface MeasuredRequest {
   readonly iteration: number
   /** Whether earlier messages are left out because the conversation was too long. */
   readonly isCompacted: boolean
-  /** Notes in `times` when each piece of the response arrives. If the request is sent again, starts from the beginning. */
+  /** Records in `times` when each piece of the response arrives. If the request is sent again, discards the earlier pieces. */
   timePieces(times: PieceTimes): void
   /** The names of the arguments of a tool that must not be shown. */
   secretsOf(tool: string): ReadonlySet<string>
@@ -100,7 +100,7 @@ export interface MeasuredCall {
   readonly args: JsonObject
   readonly iteration: number
   readonly repairs: readonly string[] | undefined
-  /** The decision that was needed before the call could run. */
+  /** The decision on the call, if the call needed one. */
   readonly decision: MadeDecision | undefined
 }
 
@@ -109,7 +109,7 @@ export interface MeasuredOutcome {
   readonly raw?: RawEnd
 }
 
-/** The outer run, as the telemetry of a nested run needs it. */
+/** The outer run in the form that the telemetry of a nested run needs. */
 export function measuredParent(
   parent: { readonly run: { readonly telemetry: RunTelemetry | undefined }; readonly toolCallId: string | undefined } | undefined,
 ): MeasuredRun['parent'] {

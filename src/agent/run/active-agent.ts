@@ -13,11 +13,14 @@ export interface ActiveAgent {
   readonly offered: ToolSet
   /** The tools that a call can name: the offered tools and the answer tool. */
   readonly registry: ToolSet
-  /** How to give the answer, if it has a schema. */
+  /** How the model gives an answer with a schema. Undefined if the answer has no schema. */
   readonly output: OutputFormat | undefined
   /** The hooks and entries of the run. If another agent has taken over, they wrap the hooks and entries of that agent. */
   readonly callbacks: Callbacks
-  /** The guardrails of the run, followed by those of an agent that has taken over. For output and results the order is reversed. */
+  /**
+   * The guardrails of the run, followed by the guardrails of an agent that has taken over. For output and results, the agent's guardrails
+   * come first.
+   */
   readonly guardrails: GuardrailsByPlace
   readonly stopWhen: readonly NonNullable<RunSettings['stopWhen']>[]
   /** The rules of an agent that has taken over. Undefined for the agent that the run started with. */
@@ -32,7 +35,7 @@ interface AgentParts {
   rules?: AgentRules<never> | undefined
 }
 
-/** An agent that takes over. `limits`: the agent's own, resolved. */
+/** An agent that takes over. `limits`: the agent's own limits, with all defaults filled in. */
 export interface NextAgent {
   model: ChatModel
   tools: ToolSet
@@ -43,7 +46,7 @@ export interface NextAgent {
 export function activeAgent({ model, tools, format, settings, rules }: AgentParts): ActiveAgent {
   const output = format && namedBeside(format, tools)
   const { guardrails = [], stopWhen } = settings
-  // Adds the rules of an agent only once, even if it gets the conversation several times.
+  // The guardrails of an agent are added only once, even if the run already has them.
   const own = rules?.guardrails?.filter((one) => !guardrails.includes(one)) ?? []
   return {
     model,
@@ -66,7 +69,7 @@ export function activeAgent({ model, tools, format, settings, rules }: AgentPart
   }
 }
 
-/** The list of the run, followed by that of an agent that has taken over, without duplicates. */
+/** The entries of the run, followed by the entries of an agent that has taken over, without duplicates. */
 function joined<One>(ofRun: readonly One[] = [], ofAgent: readonly One[] = []): readonly One[] {
   return ofAgent.length === 0 ? ofRun : [...new Set([...ofRun, ...ofAgent])]
 }

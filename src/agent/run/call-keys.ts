@@ -18,8 +18,9 @@ function digestOf(name: string, args: JsonObject): string {
 }
 
 /**
- * Assigns idempotency keys to calls. A call that may have taken effect leaves its key open: the next call of the same tool with the same
- * arguments carries it, until one has succeeded. Derived from recorded values, so a replay assigns the same keys.
+ * Assigns idempotency keys to calls. A call that has not succeeded and may have taken effect leaves its key open. The next calls of the
+ * same tool with the same arguments get this key, until one of them succeeds. The keys derive from recorded values, so a replay assigns the
+ * same keys.
  */
 export class CallKeys {
   /** Whether any call has a key that is not derived from its place. */
@@ -50,7 +51,10 @@ export class CallKeys {
     this.isUsed = this.#isNested || this.#open.size > 0
   }
 
-  /** The keys of the calls of one round. Open keys go to the first calls that match. `first`: the position of the first of these calls. */
+  /**
+   * Returns a function that returns the keys of the calls of one round. Open keys go to the first calls that match. `first`: the position
+   * of the first call in its turn.
+   */
   ofRound(iteration: number, calls: readonly PlannedCall[], first = 0): KeyOf {
     const placeOf = (index: number) => callName(this.#runId, iteration, first + index)
     const own = (idempotencyKey: string): GivenKey => ({ idempotencyKey, isCarried: false })
@@ -70,7 +74,7 @@ export class CallKeys {
       const index = position - first
       const key = keys[index] ?? own(placeOf(index))
       if (args === undefined || args === calls[index]?.args) return key
-      // A decision has changed the arguments.
+      // In this case, a decision has changed the arguments.
       const digest = digestOf(name, args)
       return claim(digest) ?? own(this.#isNested ? `${placeOf(index)}.${digest.slice(0, 12)}` : placeOf(index))
     }
@@ -88,7 +92,7 @@ export class CallKeys {
   }
 }
 
-/** The key that a call leaves open for later ones. Undefined if it leaves none. */
+/** Returns the key of a call if the call leaves its key open for later calls, or settles an open key. Undefined if it does neither. */
 export function keyLeftBy(
   call: PlannedCall,
   { idempotencyKey, isCarried, outcome, hasStarted, effect: found }: EndedCall,
@@ -105,6 +109,9 @@ export function keyLeftBy(
 interface EndedCall extends GivenKey {
   outcome: string
   hasStarted: boolean
-  /** What is known about the call's effect, if the call has not succeeded. */
+  /**
+   * The finding about the effect of a call that has not succeeded. `'known'`: the call has taken effect. `'possible'`: it may have taken
+   * effect.
+   */
   effect: 'possible' | 'known' | undefined
 }

@@ -35,22 +35,25 @@ type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 class Lifetime {
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
-  /** The listeners for an interruption. A plain set, because listeners on a signal cost more than everything else that a turn records. */
+  /**
+   * The listeners for an interruption. They are kept in a plain set, because listeners on a signal cost more than everything else that a
+   * turn records.
+   */
   readonly #waiting = new Set<() => void>()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
-  /** Aborted when the caller aborts, when the consumer stops watching, or when the deadline passes. */
+  /** The signal of the run. It is aborted when the caller aborts, when the consumer stops watching, or when the deadline passes. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** Why the run has to end now. Undefined if it may continue. */
+  /** The reason why the run has to end now. Undefined if the run may continue. */
   get interruption(): Interruption | undefined {
     return this.#interruption
   }
 
-  /** Why it was aborted, if that happened in this process. */
+  /** The error of an aborted run. Undefined if the run was not aborted in this process. */
   get abortError(): ToolloopError | undefined {
     return this.#abortError
   }
@@ -135,16 +138,16 @@ export interface RunContextParts {
   parent?: RunParent
   /** Asks the run's model on behalf of a tool. */
   askModel?: ToolCallEnvironment['askModel']
-  /** Whether the run listens to a `RunControl`. Decided at the start, so that a replay does the same. */
+  /** Whether the run listens to a `RunControl`. This is decided at the start, so that a replay behaves in the same way. */
   steerable?: boolean
 }
 
 /** The outer run and the call that a nested run belongs to. */
 export interface RunParent {
   run: RunContext
-  /** Undefined for a run started by a guardrail, a hook or a summary. */
+  /** The call that started the run. Undefined for a run that a guardrail, a hook or a summary started. */
   toolCallId: string | undefined
-  /** Whether watchers of the outer run also see the events of this one. */
+  /** Whether watchers of the outer run also see the events of this run. */
   forwards: boolean
 }
 
@@ -165,31 +168,31 @@ export class RunContext extends Lifetime implements RunScope {
   readonly telemetry: RunTelemetry | undefined
   /** Calls that were planned, by id. A resumed run prepares them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
-  /** Values that tools returned, by call id. Kept only here, because they may not be JSON. */
+  /** Values that tools returned, by call id. They are kept only in memory, because they may not be JSON. */
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key. The record contains only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
   /** The approvals that the current execution remembers. */
   remembered: Set<string> = new Set()
-  /** Reasons to end this run, by the id of the call that runs a script. Set if a guardrail of this run has stopped that script. */
+  /** Reasons to end this run, by the ids of calls that run a script. A reason is set if a guardrail of this run has stopped the script. */
   readonly stops: Map<string, string> = new Map()
-  /** The large results of the run, if it keeps them. */
+  /** The large results and named texts that the run stores. */
   readonly keptResults: KeptResults
   /** The journal port of the current execution, for nested runs. */
   durable: Durable | undefined
-  /** The runs nested in its calls, if there were any. */
+  /** The runs nested in the run's calls. Undefined if there are no such runs yet. */
   nested: NestedRuns | undefined
-  /** The iterations whose waiting calls may have run before, if the run is resumed with `again`. */
+  /** The iterations whose waiting calls may have run before. Set if the run is resumed with `again`. */
   mayHaveRunIn: ReadonlySet<number> | undefined
   /** The agents that had the conversation when calls were noted, by the ids of the calls. */
   readonly notedBy: Map<string, ActiveAgent> = new Map()
   /** Whether a decided call was carried out. */
   hasCarriedOut = false
-  /** The run's claim on its session, while it has one. */
+  /** The run's claim on its session, while the run has a claim. */
   lease: SessionLease | undefined
   /** The run's position in its session. */
   sessionPlace: SessionPlace | undefined
-  /** The whole conversation, once an execution in a session has ended here. */
+  /** The whole conversation. Set when an execution in a session has ended in this process. */
   conversation: readonly ChatMessage[] | undefined
   readonly #parent: RunParent | undefined
   readonly #first: ActiveAgent
@@ -207,7 +210,7 @@ export class RunContext extends Lifetime implements RunScope {
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
     this.askModel = parts.askModel
-    // A replay calls no hooks and no guardrails.
+    // Runs that hooks or guardrails start are not recorded, because a replay of a recording calls no hooks and no guardrails.
     this.recorder = settings.recorder ?? (parent?.toolCallId === undefined ? undefined : parent.run.recorder)
     this.limits = limits
     this.settings = settings
@@ -239,12 +242,12 @@ export class RunContext extends Lifetime implements RunScope {
     this.endAfter(limits.deadlineMs)
   }
 
-  /** The run that this one is nested in. */
+  /** The run in which this run is nested. */
   get outer(): RunContext | undefined {
     return this.#parent?.run
   }
 
-  /** The call of another run that started this one. */
+  /** The call of another run that started this run. */
   get within(): { runId: string; toolCallId: string | undefined } | undefined {
     return this.#parent && { runId: this.#parent.run.runId, toolCallId: this.#parent.toolCallId }
   }
@@ -264,16 +267,16 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#budget
   }
 
-  /** Starts an execution, the first or a later one, with the run's first agent and a new usage count. */
+  /** Starts the first or a later execution, with the run's first agent and a new usage count. */
   begin(): RunUsage {
     this.#agent = this.#first
-    // Otherwise calls that an earlier execution prepared would start before others.
+    // Prepared calls of an earlier execution are dropped, because they would start before other calls.
     this.prepared.clear()
     this.#budget = this.#openBudget()
     return this.#budget
   }
 
-  /** Makes the agent that noted a call the active one. Returns the function that switches back. */
+  /** Makes the agent that noted a call the active agent. Returns the function that switches back. */
   switchToAgentOf(callId: string): () => void {
     const current = this.#agent
     this.#agent = this.notedBy.get(callId) ?? current
@@ -290,7 +293,7 @@ export class RunContext extends Lifetime implements RunScope {
     this.endAfter(limits.deadlineMs, () => this.#agent.rules === rules)
   }
 
-  /** Switches to another model. Keeps the current one if the other can't be used. */
+  /** Switches to another model. Keeps the current model if the other model can't be used. */
   useModel(model: ChatModel): void {
     try {
       this.#agent = { ...this.#agent, model: this.usable(model) }
@@ -362,7 +365,7 @@ export function placeOf(run: RunContext, iteration: number): HookPlace<never> {
 /** Calls `end` when the time is over, in `milliseconds`. Returns the function that stops the timer. */
 function startDeadline(milliseconds: number, end: () => void): () => void {
   if (!Number.isFinite(milliseconds)) return () => {}
-  // A timer with a longer delay fires at once, so long times are split into parts.
+  // A timer with a delay of 2^31 ms or more would fire at once, so long times are split into parts.
   const longest = 2 ** 31 - 1
   let timer: NodeJS.Timeout
   const waitFor = (left: number) => {

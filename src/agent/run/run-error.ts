@@ -4,12 +4,12 @@ import type { PlainError } from '../types/recorded.ts'
 import type { RunResult } from '../types/result.ts'
 
 /**
- * The error of a run. Thrown with `throwOnError`, and if a model that the run switches to is not set up. Its `code` and `fault` are those
- * of its `cause`.
+ * The error of a run. Thrown with `throwOnError`, and if a model that the run switches to is not set up. The error has the `code` and the
+ * `fault` of its `cause`.
  */
 export class RunError extends ToolloopError {
   override readonly name = 'RunError'
-  /** The result of the run so far: its messages, usage and calls. Left out when the error is logged. */
+  /** The result of the run so far: its messages, usage and calls. The log does not contain it. */
   declare readonly result: RunResult<unknown>
 
   constructor(result: RunResult<unknown>, cause: ToolloopError) {
@@ -18,7 +18,7 @@ export class RunError extends ToolloopError {
   }
 }
 
-/** Returns the result, or throws it as a `RunError`, depending on `throwOnError`. */
+/** Returns the result. Throws a `RunError` instead if the result has an error and `throwOnError` is set, or if a model is not set up. */
 export function returned<Output>(result: RunResult<Output>, { throwOnError = false }: { throwOnError?: boolean }): RunResult<Output> {
   const { error } = result
   if (error !== undefined && (throwOnError || isSetupFault(error))) throw new RunError(result, error)
@@ -28,7 +28,7 @@ export function returned<Output>(result: RunResult<Output>, { throwOnError = fal
 /** The default message of `controller.abort()`. It says nothing about the reason. */
 const defaultReason = 'This operation was aborted'
 
-/** Makes the error of an aborted run from its signal's reason. */
+/** Creates the error of an aborted run from the reason of the signal. */
 export function abortErrorOf(reason: unknown): ToolloopError {
   if (isSetupFault(reason)) return reason
   const why = reason === undefined ? defaultReason : messageOf(reason)
@@ -43,7 +43,7 @@ export interface Failed {
   readonly agent: { readonly model: Pick<ChatModel, 'provider' | 'model'> }
 }
 
-/** A run's error as it was thrown, with its stack and cause. After a crash, an error made from the record. */
+/** Returns a run's error as it was thrown, with its stack and cause. If another process threw it, creates an error from the record. */
 export function errorOf({ abortError, errors, agent }: Failed, { code, message }: PlainError): ToolloopError {
   if (code === 'aborted') return abortError ?? new ToolloopError(code, message)
   const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)

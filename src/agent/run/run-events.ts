@@ -36,7 +36,7 @@ export interface Audience {
   logger: Logger
   /** Texts that must not appear in the log. */
   secrets: SecretTexts
-  /** The events of the outer run, whose calls may quote this run's secrets. */
+  /** The events of the outer run. Its calls may quote this run's secrets. */
   outside: RunEvents | undefined
   /** Whether the run has ended, so that deltas are no longer emitted. */
   isOver(): boolean
@@ -71,7 +71,7 @@ export class RunEvents {
     if (at !== -1) taps.splice(at, 1)
   }
 
-  /** Whether anything listens to events with that name. */
+  /** Whether anybody listens to events with this name. */
   hears(name: EventName): boolean {
     const { bus, taps, onText } = this.#audience
     const { listening } = bus
@@ -87,8 +87,8 @@ export class RunEvents {
   #publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     const { bus, taps, origin } = this.#audience
     const whole = metaOf(meta, origin, Date.now())
-    // Each audience gets a copy, because listeners may modify it. For deltas a shallow copy is enough: they are flat and new, and there are
-    // thousands of them.
+    // Each audience gets its own copy of the event, because listeners may modify it. A shallow copy is enough for deltas, because they are
+    // flat objects that nobody else uses.
     const isNested = nestedPayloads.has(type)
     const copy: EventPayloads[K] = isNested && taps.length > 0 ? copyForListener(payload) : payload
     // The compiler can't follow the union, indexed by `type`, through a spread.
@@ -97,7 +97,7 @@ export class RunEvents {
     if (event !== undefined) this.#tell(event)
   }
 
-  /** Whether all watchers can take back what they were shown of a response. `hasText`: whether they were shown text. */
+  /** Whether all recipients can discard the part of a response that they were shown. `hasText`: whether the part includes text. */
   takesBack(hasText: boolean): boolean {
     const { watcher, onText, onCut } = this.#audience
     if (onCut !== undefined) return onCut === 'restart'
@@ -121,8 +121,8 @@ export class RunEvents {
   }
 
   /**
-   * A cheap way to emit the thousands of deltas of one turn. Undefined if nothing listens. Emits nothing once the run is interrupted.
-   * Deltas of the same millisecond share a frozen meta.
+   * Returns a cheap function that emits the thousands of deltas of one turn. Undefined if nobody listens. The function emits nothing after
+   * the run is interrupted. Deltas of the same millisecond share a frozen meta.
    */
   deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined

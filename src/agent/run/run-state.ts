@@ -19,7 +19,7 @@ import type { Beside, Handoff, Intent, Objection, PlannedCall, ToolRound, Turn }
 import type { RunStep, ToolCallRecord } from '../types/result.ts'
 import { CallKeys } from './call-keys.ts'
 
-/** The state of a run: exactly what a replay of its recorded steps restores. */
+/** The part of a run's state that a replay of its recorded steps restores. */
 export interface LoopState {
   readonly history: History
   /** How many messages of the history are older than this run. */
@@ -41,13 +41,13 @@ export interface LoopState {
   /** Notices repeated calls according to the limits of an agent that has taken over. */
   ownBreaker: RepeatBreaker | undefined
   readonly callKeys: CallKeys
-  /** Approvals that are remembered: those passed to the run, and those given in it. */
+  /** The remembered approvals: approvals that were passed to the run, and approvals that were given during the run. */
   readonly remembered: Set<string>
-  /** Messages that the run did not read. Undefined until the run has looked for messages for the last time. */
+  /** Messages that the run did not read. Undefined until the run has read messages for the last time. */
   unread: readonly ChatMessage[] | undefined
   /** The calls that were noted in a preview and are not decided yet. */
   intents: readonly Intent[]
-  /** The iteration after which noted calls were last carried out. `maxIterations` counts from there. */
+  /** The iteration after which noted calls were last carried out. `maxIterations` counts from this iteration. */
   carriedOutIn: number
 }
 
@@ -63,7 +63,7 @@ interface Start {
   }
 }
 
-/** The state at the start of an execution. `earlier`: the messages of the run's session. */
+/** Creates the state at the start of an execution. `earlier`: the messages of the run's session. */
 export function openState({ input, run }: Start, earlier?: readonly ChatMessage[]): LoopState {
   const history = new History(input.messages, input.instructions, input.given)
   const state: LoopState = {
@@ -90,7 +90,7 @@ export function openState({ input, run }: Start, earlier?: readonly ChatMessage[
   return state
 }
 
-/** Adds a turn: its message to the history and its usage to the budget. */
+/** Adds a turn. Appends its message to the history, and counts its usage. */
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   addBeside(state, turn)
   if (turn.kind === 'interrupted' && turn.unasked) return
@@ -120,12 +120,15 @@ export function addBeside(state: Pick<LoopState, 'budget' | 'usage'>, { beside }
   state.budget.settle([{ id: '', nested: beside }])
 }
 
-/** The text that the next turn continues; `''` if it does not continue one. */
+/** The text that the next turn continues. `''` if the next turn does not continue a text. */
 export function earlierText({ continuations, text }: Pick<LoopState, 'continuations' | 'text'>): string {
   return continuations === 0 ? '' : text
 }
 
-/** Adds a round: every call's result to the history, in the order of the calls. Noted calls already have a result there. */
+/**
+ * Adds a round. Appends the result of every call to the history, in the order of the calls. For a call that was noted before, replaces the
+ * result.
+ */
 export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repeats, 'tell'>): void {
   const noted = round.intents.length === 0 ? undefined : new Set(round.intents.map(({ call }) => call.id))
   const ended = noted === undefined ? round.records : round.records.filter(({ id }) => !noted.has(id))
@@ -143,7 +146,10 @@ export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repe
   if (round.interrupted !== undefined) state.history.closeOpenCalls(neverStartedText)
 }
 
-/** Adds the results of noted calls, and removes the answer that the model gave without them. `answering`: the name of the answer tool. */
+/**
+ * Adds the results of noted calls, and removes the answer that the model gave before they were carried out. `answering`: the name of the
+ * answer tool.
+ */
 export function addIntents(state: LoopState, round: ToolRound, iteration: number, answering: string | undefined): void {
   state.intents = []
   addRound(state, round, noRepeats)
@@ -157,13 +163,13 @@ export function addIntents(state: LoopState, round: ToolRound, iteration: number
     state.history.replaceResult(toolMessage({ id, name }, answeredTooEarlyText, false))
 }
 
-/** The tool message for a call, made from its record. */
+/** Creates the tool message for a call from the call's record. */
 export function resultMessage({ id, tool, content, outcome, callKey }: ToolCallRecord, note?: string): ToolResultMessage {
   const message = toolMessage({ id, name: legalName(tool) }, note === undefined ? content : withNote(content, note), outcome === 'ok')
   return callKey === undefined ? message : { ...message, callKey }
 }
 
-/** Adds what the model is told besides results: why its answer was rejected, and the user's messages. */
+/** Adds the messages that the model gets besides results: the reason why its answer was rejected, and the user's messages. */
 export function addMessages(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
   if (objection !== undefined) state.history.append({ role: 'user', content: objection.text })
   if (messages.length > 0) state.history.extend(messages)
@@ -179,12 +185,12 @@ export function handTo(state: LoopState, { agent, instructions }: Handoff, own: 
 /** The rejected answers of a run, given as text or through the answer tool. */
 export interface RejectedAnswers {
   count: number
-  /** What the model was told about the last of them, and whether a guardrail withheld it. */
+  /** The text that the model got about the last rejected answer, and whether a guardrail withheld that answer. */
   objection: string
   isWithheld: boolean
 }
 
-/** Returns undefined if no answer was rejected this time. `answering`: the name of the answer tool. */
+/** Counts the rejected answers of the run. Undefined if no answer can have been rejected. `answering`: the name of the answer tool. */
 export function rejectedAnswers(
   state: LoopState,
   objection: Objection | undefined,
@@ -218,9 +224,9 @@ export class RepeatBreaker {
   }
 
   /**
-   * Counts the calls of one turn together with their results. `tell`: ids of calls that have reached the allowed number of repeats, which
-   * the model is told in their results. `end`: whether a call was repeated although the model had been told. A call whose result changes is
-   * never a repeat: it may be polling.
+   * Counts the calls of one turn together with their results. `tell`: ids of calls that have reached the allowed number of repeats. The
+   * results of these calls tell the model so. `end`: whether a call was repeated after the model had been told. A call whose result changes
+   * is never a repeat, because the model may be polling.
    */
   countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
@@ -317,11 +323,11 @@ interface CallPlace {
   readonly id: number
   /** The latest turn in which the tool returned this result. */
   seen: number
-  /** Ids by arguments, once there are several calls. */
+  /** Ids by arguments. Set as soon as there are several calls. */
   others: Map<string, number> | undefined
 }
 
-/** Counts a round toward the limits of the run, and toward those of an agent to which the run was handed off. */
+/** Counts a round toward the limits of the run, and toward the limits of an agent that has taken over. */
 export function countRound(
   { breaker, ownBreaker }: Pick<LoopState, 'breaker' | 'ownBreaker'>,
   planned: readonly PlannedCall[],
@@ -339,7 +345,7 @@ export interface Repeats {
 
 export const noRepeats: Repeats = { tell: new Set(), end: false }
 
-/** The plan of a turn that may call only `answering`: all other calls are refused. */
+/** Refuses all calls of a turn except calls of the tool `answering`. */
 export function refuseAll(planned: readonly PlannedCall[], answering?: string): PlannedCall[] {
   return planned.map(({ approval: _, ...call }): PlannedCall => {
     if (call.action === 'reject' || call.name === answering) return call

@@ -33,7 +33,7 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
 export function openRun(parts: NewRun): RunContext {
   const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
   const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)
-  // Only callers whose types require it have an `output`.
+  // `output` is not in the type of `settings`, because only some callers can set it.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
@@ -63,8 +63,8 @@ export function openRun(parts: NewRun): RunContext {
 }
 
 /**
- * Prepares the run's model. Rejects if the model is not set up, before anything has happened. If hooks or entries may choose another model
- * for each request, that one is not prepared.
+ * Prepares the run's model. Rejects if the model is not set up, before anything has happened. Prepares nothing if hooks or entries may
+ * choose another model for each request.
  */
 export async function prepareModel(run: RunContext): Promise<void> {
   const { control } = run.settings
@@ -110,15 +110,15 @@ export interface ExecutionParts {
   run: RunContext
   input: DurableInput
   sessions: RunnerSessions
-  /** Default: the state at the start of the run. */
+  /** The state to continue from. Default: the state at the start of the run. */
   state?: LoopState
   /** The place of the run's record, if the run is nested in a call of another run. */
   place?: RecordPlace | undefined
 }
 
 /**
- * Executes the run in this process. If it has to wait, it can be continued from `state` of its result or, if it is nested in a call, from
- * the record of that call.
+ * Executes the run in this process. If the run has to wait, it can be continued from `state` of its result or, if it is nested in a call,
+ * from the record of that call.
  */
 export async function executeHere(parts: ExecutionParts, recorded?: DecidedState): Promise<RunResult> {
   const { run, input, place } = parts
@@ -128,7 +128,8 @@ export async function executeHere(parts: ExecutionParts, recorded?: DecidedState
     run.keptResults.recall(recorded.kept)
   }
   const result = await execute(steps, parts)
-  // The session of an outer run has the conversation so far, and accepts nothing more from this run.
+  // An interrupted nested run with a session can't be continued: the session has stored the conversation so far, and accepts nothing more
+  // from this run.
   if (place !== undefined && input.session !== undefined && run.interruption !== undefined) await place.record.spend()
   if (result.stopReason !== 'paused') return result
   const { pending } = result
@@ -141,7 +142,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: DecidedState
   return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending, ...steps.recorded(), ...kept } }
 }
 
-/** Executes a run, from its start or from where its record ends, to its result. */
+/** Executes a run to its result, from its start or from the end of its record. */
 export function execute(durable: Durable, parts: ExecutionParts): Promise<RunResult> {
   const { run, input } = parts
   const { telemetry, agent, settings } = run
@@ -220,7 +221,7 @@ async function runToResult(durable: Durable, { loop, run, input }: ExecutionPart
   return resultOf(state, ending, run)
 }
 
-/** Reads the messages to a run that ends without having looked for them. Recorded, because later messages may be refused from now on. */
+/** Reads the messages to a run that ends without having read them. They are recorded, because later messages may be refused from now on. */
 async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
   const { control } = run.settings
   if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
@@ -232,7 +233,7 @@ function withEarlier(input: DurableInput, earlier: readonly ChatMessage[] = []):
   return earlier.length === 0 ? input : { ...input, messages: [...earlier, ...input.messages], given: earlier.length }
 }
 
-/** The result of the run, made from its state and from what only this process has. */
+/** Creates the result of the run from its state and from data that only this process has. */
 function resultOf(state: LoopState, { stopReason, error, pending = [], output }: Ending, run: RunContext): RunResult {
   const { history, earlier, usage, iterations, steps, agent } = state
   const text = output === undefined ? state.text : textOf(output)
@@ -258,7 +259,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
   } as RunResult
 }
 
-/** The records with the values that the tools returned. */
+/** Returns the records with the values that the tools returned. */
 function withValues(records: readonly ToolCallRecord[], { values }: RunContext): ToolCallRecord[] {
   const calls: ToolCallRecord[] = []
   for (const record of records) calls.push(values.has(record.id) ? { ...record, value: values.get(record.id) } : record)
@@ -268,8 +269,8 @@ function withValues(records: readonly ToolCallRecord[], { values }: RunContext):
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
 
 /**
- * The result as it is returned, with the value that the output's schema returns for the answer. Throws a `RunError` if the caller asked for
- * that.
+ * Returns the result for the caller, with the value that the schema of `output` returns for the answer. Throws a `RunError` in the cases of
+ * `returned`.
  */
 export async function conclude(result: RunResult, run: RunContext): Promise<RunResult<never>> {
   return returned(await withOutput(result, run), run.settings)
@@ -281,7 +282,7 @@ async function withOutput(result: RunResult, run: RunContext): Promise<RunResult
   const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
   const ended = { ...result, output: answer?.value as never }
   if (ended.stopReason !== 'answered' || answer !== undefined) return ended
-  // The run had ended before, and its caller passes another schema now.
+  // In this case, the run had ended before, and its caller now passes another schema.
   const error = new ToolloopError(
     'invalid_output',
     'Expected the answer to fit the schema of `output`, got one that was accepted by another schema',
