@@ -150,10 +150,7 @@ export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean 
 /** Stop reasons after which the user of a preview decides on the noted calls. */
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
-/**
- * Decides how a run continues or ends. Returns `steer` or `settle` if the decision depends on a fact that is still undefined (`steering` or
- * `settled`).
- */
+/** Decides how a run continues or ends. Returns `steer` or `settle` if it needs `steering` or `settled` first. */
 export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' } {
   const next = decideTurn(facts)
   if (next.kind !== 'end' || !facts.hasIntents || facts.steering?.stops === true || !asksAfter.has(next.ending.stopReason)) return next

@@ -41,10 +41,7 @@ export async function runToolRound(
   return summarise(execution, iteration, calls, all, pending)
 }
 
-/**
- * Asks `approve`, if it is set, about the calls that need an approval, then the plan about all calls. If the plan requires an approval,
- * asks `approve` again.
- */
+/** Asks `approve`, if it is set, then the plan. If the plan requires an approval, asks `approve` again. */
 async function planRound(execution: Execution, iteration: number, planned: readonly PlannedCall[]): Promise<readonly PlannedCall[]> {
   let calls = planned
   let isAsked: boolean | undefined
@@ -80,8 +77,7 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
 }
 
 /**
- * Returns the function that runs calls of one turn, one batch at a time. `intent`: the noted call, if `calls` consists of a single call
- * that was noted in a preview.
+ * Returns the function that runs calls of one turn, one batch at a time. `intent`: the noted call, if `calls` is a call noted in a preview.
  */
 export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
@@ -91,10 +87,7 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /**
-   * Records which attempt starts the batch. Returns true if an earlier attempt may have executed calls of the batch without recording their
-   * results.
-   */
+  /** Records which attempt starts the batch. Returns true if an earlier attempt may have executed its calls without a record. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt

@@ -65,10 +65,7 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/**
- * Whether the tool of a call asks a question now. The question of an agent that has noted calls is asked later, when the plan of the whole
- * run is complete.
- */
+/** Whether the tool of a call asks a question now. An agent that has noted calls asks when the run's plan is complete. */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }
