@@ -6,13 +6,12 @@ import { defaultLogger, redacting } from '../core/logger.ts'
 /** The loop that drives the runs: toolloop's own, or LangChain's agent. */
 export type Backend = 'native' | 'langchain'
 
-/** The names of the backends. */
 export const backends: readonly Backend[] = ['native', 'langchain']
 
 /** For each backend, a function that loads its loop. It rejects if the backend is unavailable. */
 export type LoopOpeners = Readonly<Record<Backend, () => Promise<Loop>>>
 
-/** Loads the loop of `backend`, or the other loop if that one is unavailable. */
+/** Loads the loop of `backend`. If this loop is unavailable, loads the other loop. */
 export async function openLoop(
   backend: Backend,
   { logger, journal }: Pick<RunnerOptions<never>, 'logger' | 'journal'>,

@@ -13,7 +13,7 @@ export type CharacterKind =
   | 'ellipsis'
   /** The marks `!` and `?`, which end a sentence except inside URLs and code. */
   | 'mark'
-  /** The character `。` and similar ones, which always end a sentence. */
+  /** The character `。` and similar characters, which always end a sentence. */
   | 'end'
   /** A closing bracket or quote, or the end of an emphasis in Markdown. It belongs to the sentence if it directly follows the end. */
   | 'closer'

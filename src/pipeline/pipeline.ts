@@ -99,7 +99,7 @@ export class LLMPipeline<Context = unknown> {
 
   /**
    * Answers once, and settles when every sentence has been published. Resolves and rejects as `AgentRunner.run` does. Tools given here
-   * replace the bound ones.
+   * replace the bound tools.
    *
    * An abort stops the speech at once, even during an answer. The unfinished sentence of an aborted or failed response is not published.
    * The sentences of an answer that is held back until it is final follow `RUN_END`; other sentences are published as the text arrives.

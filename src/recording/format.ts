@@ -113,8 +113,8 @@ export interface RecordedRequest {
 }
 
 /**
- * A recorded request. `model` is present only if the request used another model than the one with which the run started. `agent` is present
- * only if the active agent has changed since the previous request.
+ * A recorded request. `model` is present only if it is not the model with which the run started. `agent` is present only if the active
+ * agent has changed since the previous request.
  */
 export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
   model?: RecordedModelInfo

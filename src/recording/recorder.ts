@@ -377,7 +377,7 @@ function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, cont
 function decided({ toolCallId, tool, args }: PendingItem, verdict: unknown): RecordedDecision | undefined {
   if (!isJsonObject(verdict)) return undefined
   const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
-  // The arguments are compared, because redaction can make the changed ones equal to the original ones.
+  // The arguments are compared, because redaction can make the changed arguments equal to the original arguments.
   const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
   return { call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest }
 }

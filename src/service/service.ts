@@ -38,7 +38,7 @@ import { ByTenant } from './tenants/by-tenant.ts'
 /** A running service. Mount it in any server that uses `fetch`, or pass it to `listen`. */
 export interface Service {
   /**
-   * Answers a request. Never rejects. `from` is the server's connection object, such as the one that Hono passes to `fetch`. The service
+   * Answers a request. Never rejects. `from` is the server's connection object, such as the object that Hono passes to `fetch`. The service
    * reads the client's address from this object.
    */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>

@@ -72,7 +72,7 @@ const longestRetryMs = 50
 
 /**
  * Runs the thread that keeps the files open. SQLite blocks the writer until the disk has the data, so calls that arrive during one
- * transaction share the next one, and wait for the disk once.
+ * transaction share the next transaction, and wait for the disk once.
  *
  * The thread's program calls this once.
  */

@@ -31,7 +31,7 @@ export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind,
   return new ToolloopError(errorCode, `The ${noun} \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Runs `work` and returns false if it throws. Used for cleanup after another error, which is the one to report. */
+/** Runs `work` and returns false if it throws. Used for cleanup after an error, because only that error is reported. */
 export function tried(work: () => void): boolean {
   try {
     work()

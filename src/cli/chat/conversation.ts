@@ -19,7 +19,7 @@ export class Conversation {
   #sessions: Sessions | undefined
   /** Whether to store this chat. The first prompt then opens the file. */
   #isKept: boolean
-  /** The position of the first message that a person can edit: the first one after a summary. */
+  /** The position of the first message that a person can edit. If there is a summary, this is the first message after it. */
   #firstPrompt = 0
   /** The position of the message that the next prompt replaces, with all messages after it. */
   #replaced: number | undefined
@@ -32,9 +32,9 @@ export class Conversation {
   }
 
   /**
-   * Opens the conversation of `--session`, or the one chosen for `--resume`; if no person is at the terminal, `--resume` opens the latest.
-   * Without these options, starts a new conversation, which is stored if a person types it. Rejects with `invalid_option` if there is
-   * nothing to resume.
+   * Opens the conversation of `--session`, or the conversation that the person chooses for `--resume`. If no person is at the terminal,
+   * `--resume` opens the latest conversation. Without these options, starts a new conversation, which is stored if a person types it.
+   * Rejects with `invalid_option` if there is nothing to resume.
    */
   static async open(flags: Flags, io: CliIO, lines: Lines, signal: AbortSignal): Promise<Conversation> {
     const { cwd, env } = io
@@ -94,14 +94,14 @@ export class Conversation {
     return this.#sessions === undefined ? {} : { sessions: this.#sessions }
   }
 
-  /** Whether the next prompt replaces the last one. */
+  /** Whether the next prompt replaces the last prompt. */
   get isRewound(): boolean {
     return this.#replaced !== undefined
   }
 
   /**
-   * Makes the next prompt replace the last one, with everything that followed. Returns the text of the last prompt, or undefined if nothing
-   * has been asked yet.
+   * Makes the next prompt replace the last prompt, with everything that followed. Returns the text of the last prompt, or undefined if
+   * nothing has been asked yet.
    */
   rewind(): string | undefined {
     const at = this.messages.findLastIndex(({ role }) => role === 'user')

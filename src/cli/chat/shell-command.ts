@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { redactText } from '../../core/redaction/redact.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Maximum number of characters of output for the model. If there are more, the model gets the last ones. */
+/** Maximum number of characters of output for the model. If the output is longer, the model gets its end. */
 const mostOutput = 16_384
 /**
  * Two times in milliseconds: how long output may still arrive after the command has ended, and how long a command may take to end after the

@@ -48,8 +48,8 @@ export interface DbosJournalOptions {
    */
   launch?: boolean
   /**
-   * The logger for DBOS. All journals of the process share the logger of the first one. Ignored with `launch: false`. Default: warnings and
-   * errors, to standard error.
+   * The logger for DBOS. All journals of the process use the logger of the first journal. Ignored with `launch: false`. Default: warnings
+   * and errors, to standard error.
    */
   logger?: Logger
 }

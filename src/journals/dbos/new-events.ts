@@ -9,8 +9,8 @@ interface WaitingNews extends RunNews {
 }
 
 /**
- * Stores the events of runs, with one statement at a time. Events that arrive during a statement share the next one, so the number of
- * statements doesn't grow with the number of runs.
+ * Stores the events of runs, with one statement at a time. Events that arrive during a statement are stored together by the next statement,
+ * so the number of statements doesn't grow with the number of runs.
  */
 export class NewEvents {
   readonly #write: (news: readonly RunNews[]) => Promise<ReadonlySet<string>>

@@ -27,7 +27,7 @@ export function isPassing(error: unknown): boolean {
   return code === undefined ? lostConnection.test(messageOf(error)) : passing.test(code)
 }
 
-/** Converts an error from the database to one that names the database and suggests a fix. */
+/** Converts an error from the database to an error that names the database and suggests a fix. */
 export function journalProblem(error: unknown, database: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const why = words[codeOf(error) ?? ''] ?? (isPassing(error) ? 'it can’t be reached' : undefined)

@@ -174,7 +174,7 @@ export abstract class RunWork {
     return rows.map(({ id }) => String(id))
   }
 
-  /** Returns some of the runs to delete. If there are fewer than `prunedAtOnce`, they are the last ones. */
+  /** Returns some of the runs to delete. If it returns fewer than `prunedAtOnce` runs, no others are left. */
   *doomed({ olderThanMs, keep }: PruneOptions): Work<readonly Row[]> {
     const ended = sql`SELECT n, id, epoch FROM ${this.#runs} WHERE agent = ${this.in.agent} AND status = 'ended'`
     const age = sql`${this.in.now()} - CAST(${Math.ceil(Math.min(olderThanMs ?? 0, endOfTime))} AS BIGINT)`

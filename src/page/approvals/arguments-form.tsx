@@ -107,7 +107,9 @@ function tooLarge(names: string[]): string {
   return `${names.map(visibleLines).join(', ')}: ${names.length > 1 ? 'are' : 'is'}`
 }
 
-/** Shows how the edited arguments differ from the requested ones before they are sent. Shows nothing while the input can't be parsed. */
+/**
+ * Shows how the edited arguments differ from the requested arguments before they are sent. Shows nothing while the input can't be parsed.
+ */
 function Changes({ args, asked }: { args: unknown; asked: Arguments }) {
   if (isSame(args, asked) || unreadable(args).size > 0) return null
   if (isLarge(args)) return <p class="muted">Too large to show what has changed</p>

@@ -157,7 +157,6 @@ export class Conversation {
     }
   }
 
-  /** Starts another conversation. */
   restart(): void {
     void this.stop()
     this.#show({ turns: [], session: '' })

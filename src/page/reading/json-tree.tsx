@@ -175,7 +175,7 @@ function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: Jso
 interface RowProps {
   node: JsonNode
   place: number
-  /** The number of nodes with the same parent, including this one. */
+  /** The number of nodes with the same parent, including this node. */
   size: number
   isOpen: boolean
   isSelected: boolean

@@ -8,7 +8,7 @@ import type { Span } from './spans.ts'
 
 type MessageCall = NonNullable<Message['toolCalls']>[number]
 
-/** Maximum number of messages of a request that are shown at once. If there are more, the last ones are shown. */
+/** Maximum number of messages of a request that are shown at once. If there are more, the last messages are shown. */
 const mostMessages = 30
 
 interface SpanDetailsProps {

@@ -97,7 +97,6 @@ export class Steps {
     this.note(`${count(events, 'event')} ${events === 1 ? 'is' : 'are'} no longer stored`)
   }
 
-  /** Adds a note. */
   note(text: string, isError = false): void {
     this.#add({ kind: 'note', text, isError })
   }

@@ -38,7 +38,6 @@ function isFilter(name: string): boolean {
   return name in names || name.startsWith(metadataPrefix)
 }
 
-/** The active filters. */
 export const filters: ReadonlySignal<Query> = computed(() =>
   Object.fromEntries(Object.entries(listQuery.value).filter(([name]) => isFilter(name))),
 )

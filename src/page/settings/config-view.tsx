@@ -228,7 +228,7 @@ function rangesOf(lines: ReadonlySet<number>): string {
   return `${sorted.length === 1 ? 'Line' : 'Lines'} ${parts.join(', ')}`
 }
 
-/** Whether this process or another one has read the file again between the two states. */
+/** Whether this or another process has read the file again between the two states. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
   return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

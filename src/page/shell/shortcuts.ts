@@ -148,7 +148,7 @@ function step(by: 1 | -1): boolean {
   const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
   if (cards.length > 0) {
     const focused = cardOf(document.activeElement)
-    // If the page itself has moved the focus to this card, the card counts as the next one.
+    // If the page itself has moved the focus to this card, the card counts as the next card.
     if (focused !== null && focused !== chosen) return focusCard(focused)
     return focusCard(neighbor(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }

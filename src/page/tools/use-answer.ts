@@ -7,8 +7,8 @@ import { useLive, useWhenConnected } from '../ui/live-context.ts'
 const pauseMs = 2_000
 
 /**
- * Returns the latest response of the service at a path. `load` requests it again. It is also requested again when this process or another
- * one has reloaded the configuration.
+ * Returns the latest response of the service at a path. `load` requests it again. It is also requested again when this or another process
+ * has reloaded the configuration.
  */
 export function useAnswer<Answer>(path: string): { answer: Answer | undefined; failure: string; load: () => Promise<void> } {
   const live = useLive()

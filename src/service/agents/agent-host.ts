@@ -151,7 +151,7 @@ export class AgentHost {
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
     const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
-    // Both folders are the service's own: the old one stays in use until the next start, which uses the new one.
+    // Both folders belong to the service: it uses the old folder until the next start, and then the new folder.
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)

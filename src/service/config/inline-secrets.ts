@@ -29,7 +29,7 @@ export function findInlineSecrets(value: Json): Problem[] {
 }
 
 /**
- * Redacts the text of a file. The file may be one that was rejected or can't be parsed. Hides the rest of the line after the start of a
+ * Redacts the text of a file. The text need not be valid YAML or a valid configuration. Hides the rest of the line after the start of a
  * secret, and any continuation lines. Never throws.
  */
 export function redactFile(text: string): string {

@@ -52,7 +52,7 @@ export class SseStreams {
     for (const stream of this.#open) stream.close(reason)
   }
 
-  /** Ends every stream and refuses new ones. */
+  /** Ends every stream and refuses new streams. */
   dispose(reason: string): void {
     this.#closed = true
     this.closeAll(reason)

@@ -76,7 +76,7 @@ export class StoredRecording extends BoundedRecorder {
 
   /**
    * Stores new parts, and redacts newly found secrets in stored parts. Resolves when the journal may record the completed step. Never
-   * rejects: a write that failed is repeated with the next one.
+   * rejects: a write that failed is repeated with the next write.
    */
   async keep(): Promise<void> {
     const { live } = this

@@ -120,7 +120,7 @@ function withoutHidden(
 function checkApproval({ isAcknowledged, ...decision }: JsonObject, item: JsonObject, { hidden, param }: Seen): JsonObject {
   const { args, ...approval } = decision
   if (args === undefined || isDeepStrictEqual(args, item.args)) {
-    // Without `args`, the decision approves the call's real arguments, not the redacted ones.
+    // Without `args`, the decision approves the call's real arguments, not the redacted arguments.
     if (isAcknowledged === true) return approval
     throw unseen(hidden, param, ['call', 'approves', 'give other `args`, reject the call'])
   }

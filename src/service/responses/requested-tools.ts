@@ -6,7 +6,10 @@ import { HttpProblem } from '../http/problem.ts'
 /** A function in a request. The client runs it. */
 type FunctionTool = { type: 'function' } & ClientTool['function']
 
-/** A group of functions. A call of one of them names the namespace. Codex sends the tools of its MCP servers in this form. */
+/**
+ * A group of functions. A call of a function in the group contains the name of the group. Codex sends the tools of its MCP servers in this
+ * form.
+ */
 interface NamespaceTool {
   type: 'namespace'
   name: string

@@ -280,7 +280,6 @@ export class RunStore {
     await this.#running.settled(signal, endsHere)
   }
 
-  /** Closes the store. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#open === undefined) return

@@ -92,8 +92,8 @@ export function workedFor({ createdAt, finishedAt, waitedMs }: { createdAt: numb
 const mostOfAnswer = 2_000
 
 /**
- * Returns the searchable words of a run without its title. They are in lower case, one in each line: `tool:search` finds runs that called
- * this tool.
+ * Returns the searchable words of a run without its title. Each word is in lower case and on its own line. For example, `tool:search` finds
+ * runs that called this tool.
  */
 export function wordsOf(id: string, { caller, agent }: Pick<RunHead, 'caller' | 'agent'>, summary?: OutcomeSummary): string {
   const { tools = [], output = '', error, answeredBy } = summary ?? {}

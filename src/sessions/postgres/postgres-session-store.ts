@@ -104,8 +104,8 @@ export class PostgresSessionStore implements SessionStore {
 
   async #renew(): Promise<void> {
     const renewed = `UPDATE ${this.#schema}.sessions SET lease = ${now} + $3 WHERE owner = $1 AND token = ANY ($2)`
-    // If a renewal fails, the next one makes up for it. If all of them fail, the process loses its sessions, and its runs notice when they
-    // store their messages.
+    // If a renewal fails, the next renewal makes up for it. If all of them fail, the process loses its sessions, and its runs notice when
+    // they store their messages.
     await this.#pool.query(renewed, [this.#owner, [...this.#held], this.#leaseMs]).catch(() => undefined)
   }
 

@@ -16,7 +16,7 @@ export interface SqliteSessionsOptions extends ExpiryOptions {
   file: string
   /**
    * `'full'`: messages of a run survive a power failure. `'normal'`: the messages survive a crash of the process, but a power failure may
-   * lose the latest ones. Default `'full'`.
+   * lose the latest messages. Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
   /** How long a call waits for a file that another process has locked, in milliseconds. After that, the call fails. Default 5,000. */

@@ -46,7 +46,7 @@ export class AgUiWriter implements ResponseWriter {
   #hasAsked = false
   /** Whether the current step started before the oldest stored event. */
   #isBehind = false
-  /** Whether events before the stored ones are missing. */
+  /** Whether events before the stored events are missing. */
   #hasMissed = false
   #frames = ''
 

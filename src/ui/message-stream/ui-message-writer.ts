@@ -156,7 +156,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   /**
    * Sends the arguments of a call. Skips a call whose result the client already has, or that the client has to run, because the client
-   * would treat the repeated call as a new one.
+   * would treat the repeated call as a new call.
    */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
@@ -230,7 +230,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a model response that starts again. The client removes all parts of this step, including the open ones, and receives the text
+   * Handles a model response that starts again. The client removes all parts of this step, including the open parts, and receives the text
    * that the response continues again.
    */
   #resetStep(): void {

@@ -50,7 +50,6 @@ export class EditedText {
     this.#typedTo = isCharacter ? this.#at : -1
   }
 
-  /** Undoes the last change. */
   undo(): void {
     const before = this.#earlier.pop()
     if (before !== undefined) this.set(before.text, before.at)

@@ -14,7 +14,7 @@ export interface WireRequest {
   messages: ChatMessage[]
   /** The tools. Undefined if the body has no such key; `[]` if the list in the body is empty. */
   tools?: ToolDefinition[]
-  /** The tool choice. Undefined if the body has no tool choice, or one that is not known for this format. */
+  /** The tool choice. Undefined if the body has no tool choice, or a tool choice that is unknown in this format. */
   toolChoice?: ToolChoice
 }
 
