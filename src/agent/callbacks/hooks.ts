@@ -77,7 +77,7 @@ export interface ToolEnding<Context = unknown> extends ToolTurn<Context> {
   readonly content: Content
 }
 
-/** A request as it is sent, as passed to `aroundModel`. Frozen; its lists are copies. */
+/** A request as it is sent, as passed to `aroundModel`. The request is frozen, and its lists are copies. */
 export interface SentRequest<Context = unknown> extends HookPlace<Context>, Readonly<Omit<ModelRequest, 'signal'>> {
   readonly model: ChatModel
 }

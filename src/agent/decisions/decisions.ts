@@ -29,7 +29,7 @@ export type Verdict = Signature &
 /** The decision that applies if nobody decides in time. */
 export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 
-/** Says who decided. Recorded with the decision, and never sent to the model. */
+/** The author of a decision, and a remark. Both are recorded with the decision, and never sent to the model. */
 export type Signature = {
   /** Who decided: any JSON. */
   by?: Json

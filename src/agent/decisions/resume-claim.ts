@@ -32,9 +32,9 @@ const carriedOut = new Set<string>()
 const mostCarriedOut = 10_000
 
 /**
- * Does `work`, or rejects with `already_resumed` if this process is already resuming the state. With a `claim`, also rejects with
- * `already_resumed` if the claim refuses. Without a `claim`, also rejects with `already_resumed` if this process has already carried out a
- * decided call from the state, unless `again` is true. Passes on errors of `claim`, and rejects if the run is interrupted before `work`.
+ * Does `work`. Rejects with `already_resumed` in three cases: this process is already resuming the state; the `claim` refuses; or `claim`
+ * and `again` are not given and this process has already carried out a decided call from the state. Passes on errors of `claim`, and
+ * rejects if the run is interrupted before `work`.
  */
 export async function withClaim<T>(
   run: ResumedRun,

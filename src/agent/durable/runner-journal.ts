@@ -255,8 +255,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Resolves with the result of the run. If the run is interrupted while this process executes it, it ends as interrupted, unless it has
-   * ended already. If another process executes the run, the caller only stops waiting.
+   * Resolves with the result of the run. If the caller interrupts a run that this process executes, the run ends as interrupted. If another
+   * process executes the run, the caller only stops waiting.
    */
   async #resultOf(engine: Engine, live: LiveRun): Promise<Json> {
     const { run } = live

@@ -122,8 +122,8 @@ export class Runs {
   }
 
   /**
-   * Deletes runs that have ended, and resolves with their number. A deleted id can be used for a new run. Rejects with `invalid_option` if
-   * neither `olderThanMs` nor `keep` is given.
+   * Deletes runs that have ended. Resolves with the number of deleted runs. A deleted id can be used for a new run. Rejects with
+   * `invalid_option` if neither `olderThanMs` nor `keep` is given.
    */
   async prune(which: PruneOptions): Promise<number> {
     checkOptionNames(which, pruneNames, '`runs.prune`')

@@ -105,7 +105,7 @@ export interface Engine {
   /** Whether this process executes the run. */
   isHere?(runId: string): boolean
   list?(query: RunQuery): Promise<RunPage>
-  /** Deletes runs that have ended, with everything that is recorded about them. Resolves with their number. */
+  /** Deletes runs that have ended, with everything that is recorded about them. Resolves with the number of deleted runs. */
   prune?(which: PruneOptions): Promise<number>
   /**
    * Stops resuming runs. When `drained` has resolved, releases the runs that this connection executes, as if its process had been killed:

@@ -29,10 +29,7 @@ export class KeptResults {
     if (durable.survivesCrashes) this.#journal = durable
   }
 
-  /**
-   * Keeps a text and returns its id. Undefined if there is no room: a run keeps at most `maxBytes` (UTF-8), and nothing if its journal
-   * can't keep texts.
-   */
+  /** Stores a text and returns its id. Undefined if the run's texts would exceed `maxBytes` (UTF-8), or if its journal can't keep texts. */
   async keep(text: string, maxBytes: number): Promise<string | undefined> {
     const id = keptId(text)
     return (await this.put(id, text, maxBytes)) ? id : undefined

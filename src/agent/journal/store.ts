@@ -29,7 +29,7 @@ export interface Store {
   append(runId: string, epoch: number, record: string, entry: StoredEntry): Promise<void>
   /** The entries of a record, by position. */
   entries(runId: string, record: string): Promise<StoredEntry[]>
-  /** Notes how many processes in a row have died in this run without recording another step. */
+  /** Notes how many processes in a row have died while executing this run, without recording another step. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
   /** Records how the run ended, and releases the run. Deletes its steps, its kept texts and the records of its calls. */
   finish(runId: string, epoch: number, output: string, outcome: ExecutionOutcome): Promise<void>

@@ -13,8 +13,9 @@ interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
 }
 
 /**
- * The journal port of one execution. Returns recorded values, and executes and records all other steps, except two that need no record: that
- * a run has heard no messages follows from any later step, and its end is recorded by `finish` or `suspend`.
+ * The journal port of one execution. Returns recorded values, and executes and records all other steps. Two kinds of steps are not
+ * recorded. A step that read no messages needs no record, because any later step shows that it has run. The end of the run is recorded by
+ * `finish` or `suspend`.
  */
 export class StoredSteps implements Durable {
   readonly runId: string
@@ -74,7 +75,7 @@ export class StoredSteps implements Durable {
     return JSON.parse(value)
   }
 
-  /** Whether a step is recorded that the run reached only after this one. */
+  /** Whether a later step of the run is recorded. */
   #isPast(key: string): boolean {
     return [...this.#steps.keys()].some((later) => iterationOf(later) >= iterationOf(key))
   }
@@ -194,7 +195,7 @@ export class StoredSteps implements Durable {
 
 const silence: Steering = { messages: [], stops: false }
 
-/** Whether a run has heard nothing from outside, and continues to listen. */
+/** Whether the run has read no messages, was not told to stop, and continues to read messages. */
 function isSilent({ messages, stops, unread }: Steering): boolean {
   return messages.length === 0 && !stops && unread === undefined
 }

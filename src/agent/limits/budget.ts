@@ -161,10 +161,10 @@ export class Budget {
   }
 
   /**
-   * Reserves the estimated amount. If the amount fits only if running requests use less than their reservations, waits for them to end.
-   * Also waits behind earlier requests, so that small requests can't overtake a large request forever. `held`: the amounts reserved for
-   * requests that wait for this request. They can't end before it, so it takes precedence over other waiting requests. Resolves with
-   * undefined if the amount does not fit, or if `signal` is aborted.
+   * Reserves the estimated amount. If the amount would fit only after running requests use less than their reservations, waits for these
+   * requests to end. Also waits behind earlier requests, so that small requests can't overtake a large request forever. `held`: the amounts
+   * reserved for requests that wait for this request. They can't end before it, so it takes precedence over other waiting requests.
+   * Resolves with undefined if the amount does not fit, or if `signal` is aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())

@@ -90,7 +90,7 @@ export interface MeasuredRequest {
   readonly isCompacted: boolean
   /** Records in `times` when each piece of the response arrives. If the request is sent again, discards the earlier pieces. */
   timePieces(times: PieceTimes): void
-  /** The names of the arguments of a tool that must not be shown. */
+  /** The names of a tool's arguments that must not be shown. */
   secretsOf(tool: string): ReadonlySet<string>
 }
 

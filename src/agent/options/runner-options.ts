@@ -49,8 +49,8 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   journal?: Journal
   /**
-   * Supplies the context and everything else that can't be stored, for runs that continue without their caller: after a crash or a
-   * deployment, or if `resume` gets fewer options than `run` got.
+   * Supplies the context and other options that can't be stored, for runs that continue without their caller. This happens after a crash or
+   * a deployment, and if `resume` gets fewer options than `run` got.
    *
    * Contract: awaited for at most the time of one attempt at a tool. If it throws, rejects, takes longer or leaves out something that the
    * run was started with, the run is unchanged and is not executed. The reason is logged as an error, and is `problem` of `runs.get`. A

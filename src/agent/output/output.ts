@@ -139,8 +139,8 @@ export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: s
 }
 
 /**
- * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit the schema, which is possible only for an
- * answer that was not checked.
+ * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit the schema. This is possible only if the
+ * answer was not checked before.
  */
 export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
   const { tool, wrapped } = format

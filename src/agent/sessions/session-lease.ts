@@ -99,8 +99,8 @@ export class SessionLease {
   }
 
   /**
-   * Does `work`. If the claim is lost, claims the session again and repeats `work`: an earlier execution of the same recorded run may have
-   * claimed the session when its suspended process woke up. Rejects with `run_taken_over` if a later execution has the session.
+   * Does `work`. If the claim is lost, claims the session again and repeats `work`, because a suspended process may have woken up and
+   * claimed the session for an earlier execution of the same run. Rejects with `run_taken_over` if a later execution has the session.
    */
   async #keep(work: (claim: Claim) => Promise<Kept>): Promise<Kept> {
     const { id } = this

@@ -72,9 +72,9 @@ export interface DecisionTerms {
 }
 
 /**
- * Adds the decisions that apply to the state. Skips and logs a decision if its call doesn't wait, if it was made for other arguments or
- * another run, if it comes too late, or if another decision on the same call precedes it. Rejects with `invalid_option` for a decision that
- * can't be carried out, before anything has happened.
+ * Adds the decisions that apply to the state. Skips and logs other decisions: the call doesn't wait, the decision was made for other
+ * arguments or another run, it comes too late, or another decision on the same call precedes it. Rejects with `invalid_option` for a
+ * decision that can't be carried out, before anything has happened.
  */
 export async function decide(
   state: RunState,

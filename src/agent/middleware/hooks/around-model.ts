@@ -67,7 +67,9 @@ function outcomeOf(response: Promise<ModelResponse>): Promise<Outcome> {
   )
 }
 
-/** Checks the response a hook returned. Throws if it is not a response, or if it is empty and the model's own was not. */
+/**
+ * Checks the response that a hook returned. Throws if the value is not a response, or if it is empty although the model's response was not.
+ */
 function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: Outcome | undefined): ModelResponse {
   const response = isJsonObject(given) ? takeResponse(withUsageOf(given, sent), model, request) : undefined
   const isPassedOn = sent?.response !== undefined && isEmpty(sent.response)
