@@ -134,8 +134,8 @@ class AgentService implements Service {
     this.#basePath = basePath
     this.#env = options.env ?? process.env
     this.#ownRules = { hosts: options.hosts ?? [], origins: options.origins ?? [] }
-    const secrets = secretsInEnvironment(this.#env)
-    this.logger = redacting(options.logger ?? defaultLogger, new SecretTexts(secrets))
+    const secrets = new SecretTexts(secretsInEnvironment(this.#env))
+    this.logger = redacting(options.logger ?? defaultLogger, secrets)
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
     this.#telemetry = new TelemetrySource(options.telemetry, this.logger)

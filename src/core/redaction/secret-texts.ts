@@ -22,6 +22,7 @@ export class SecretTexts {
 
   constructor(secrets: Iterable<string> = []) {
     for (const secret of secrets) this.add(secret)
+    if (secrets instanceof SecretTexts) this.#finders = secrets.#newestFinders()
   }
 
   get size(): number {

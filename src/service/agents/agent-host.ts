@@ -75,7 +75,7 @@ interface HostParts {
   /** Returns the telemetry to use if the options contain none. */
   telemetry(): Telemetry | undefined
   /** The secrets of the environment, which are never shown to clients. */
-  secrets: readonly string[]
+  secrets: Iterable<string>
   bus: EventBus
   logger: Logger
   cwd: string
@@ -106,7 +106,7 @@ export class AgentHost {
   }
 
   /** The secrets of the environment, which are never shown to clients. */
-  get secrets(): readonly string[] {
+  get secrets(): Iterable<string> {
     return this.#parts.secrets
   }
 

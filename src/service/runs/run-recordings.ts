@@ -25,7 +25,7 @@ type RecordingBounds = Pick<RunBounds, 'recordingCharacters' | 'recordsInMemory'
  * recordings are kept in memory. If there are too many, the oldest recordings are deleted.
  */
 export class RunRecordings {
-  readonly #secrets: readonly string[]
+  readonly #secrets: Iterable<string>
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
   /** The recorders, in the order in which the latest executions of their runs started. */
@@ -33,7 +33,7 @@ export class RunRecordings {
   #characters = 0
 
   /** `secrets` contains the secrets of the environment, which are always redacted. */
-  constructor(secrets: readonly string[], bounds: () => RecordingBounds, logger: Logger) {
+  constructor(secrets: Iterable<string>, bounds: () => RecordingBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
     this.#secrets = secrets

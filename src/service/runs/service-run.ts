@@ -33,7 +33,7 @@ const mostTools = 50
 
 /** Settings for the redaction of a run's events. They apply in addition to the settings of the run's tools. */
 export interface Hiding {
-  secrets?: readonly string[]
+  secrets?: Iterable<string>
   /** The limit on the number of values in a call's arguments. Default: the service's limit. */
   maxArgumentValues?: number
 }

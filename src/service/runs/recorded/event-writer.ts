@@ -35,6 +35,8 @@ export class EventWriter implements EventSink {
   #waiting: WaitingEvent[] = []
   /** The number of the run's secrets that are already stored. */
   #secrets: number
+  /** The title of the run without these secrets. */
+  #title: string
   #writing: Promise<void> | undefined
 
   constructor(run: ServiceRun, { shown, feed, logger }: { shown: Pick<ShownRuns, 'append'>; feed: ByTenant<EventLog>; logger: Logger }) {
@@ -43,6 +45,7 @@ export class EventWriter implements EventSink {
     this.#feed = feed
     this.#logger = logger
     this.#secrets = [...run.redactor.secrets].length
+    this.#title = run.title
   }
 
   add(event: RunEvent): void {
@@ -66,7 +69,8 @@ export class EventWriter implements EventSink {
       const events = next.map(({ event, data }, at) => ({ id: log.lastId + at + 1, type: event.type, data }))
       const secrets = [...redactor.secrets].slice(this.#secrets)
       const { isFull } = redactor.secrets
-      const news = { events, firstEventId: log.firstId, title: this.#run.title, secrets, hidesAll: isFull }
+      if (secrets.length > 0 || isFull) this.#title = this.#run.title
+      const news = { events, firstEventId: log.firstId, title: this.#title, secrets, hidesAll: isFull }
       if (!(await this.#shown.append(id, attempt, news))) throw takenOver(id)
       this.#secrets += secrets.length
       this.#waiting = this.#waiting.slice(next.length)
