@@ -7,7 +7,7 @@ import { mergeLanguages, type SentenceLanguage, sentenceLanguages, type WordList
 
 /** The languages and abbreviations for finding sentences. */
 export interface SentenceOptions {
-  /** The languages whose abbreviations, months and ordinals are recognized, as names or as custom lists. Default: all bundled ones. */
+  /** The languages whose abbreviations, months and ordinals are recognized, as names or as custom lists. Default: all bundled languages. */
   languages?: readonly (keyof typeof sentenceLanguages | SentenceLanguage)[]
   /** Further abbreviations that never end a sentence, with or without their last full stop: `['Abf.', 'gl.']`. */
   abbreviations?: readonly string[]

@@ -60,7 +60,7 @@ export class LiveSpeech {
     this.#bus = bus
   }
 
-  /** Starts to follow the run of `speaker`. Returns a function that stops it. */
+  /** Starts to follow the run of `speaker`. Returns a function that stops following the run. */
   follow(speaker: Speaker): () => void {
     if (this.#speakers.size === 0) this.#subscribe()
     this.#speakers.set(speaker.runId, speaker)

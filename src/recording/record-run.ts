@@ -29,9 +29,9 @@ export interface RecordedRunOptions {
  * The file is written atomically when the run has ended, whatever the outcome. Only the owner of the file can read it. If a run is resumed
  * and the file contains the beginning of that run, the recording is continued. Any other run replaces the file.
  *
- * Rejects with `invalid_option` in two cases: before it calls `start`, if the existing file can't be continued; and afterwards, if `start`
- * has started no run, several runs, or a run that has not ended. If the file can't be written, rejects with the system's error; if `start`
- * has rejected as well, rejects with an `AggregateError` of both.
+ * Rejects with `invalid_option` if the existing file can't be continued. In this case, `start` is not called. Also rejects with
+ * `invalid_option` if `start` has started no run, several runs, or a run that has not ended. If the file can't be written, rejects with the
+ * system's error; if `start` has rejected as well, rejects with an `AggregateError` of both.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')

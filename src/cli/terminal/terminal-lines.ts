@@ -78,7 +78,7 @@ export class TerminalLines implements Lines {
   #piece = ''
   /** Whether `#piece` is a single press of Enter, or consists of Ctrl-C only. */
   #isPressed = false
-  /** Whether `#piece` has several lines, as only a paste does. */
+  /** Whether `#piece` has several lines. Only a paste has several lines. */
   #isSeveralLines = false
   #isLeaving = false
   /** The input that was on the screen when the process was stopped. Undefined while the process runs. */

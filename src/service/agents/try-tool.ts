@@ -10,7 +10,7 @@ import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { AgentHost } from './agent-host.ts'
 
 const timeoutMs = 30_000
-/** Maximum size of the shown result, in bytes. Nobody reads more in the admin page. */
+/** Maximum size of the shown result, in bytes. A person who reads the admin page does not need more. */
 const maxResultBytes = 200_000
 
 export interface TryOrder {

@@ -46,7 +46,7 @@ export class MarkdownWriter {
     return `${lines.map((line) => this.#endLine(line)).join('')}${this.#partOfLine()}`
   }
 
-  /** Ends the text. Returns the output for the rest of it, if the last line has no line end. */
+  /** Ends the text. Returns the output of an unfinished last line or table. */
   end(): string {
     const line = this.#line
     this.#line = ''
