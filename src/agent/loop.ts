@@ -128,7 +128,7 @@ export interface Facts {
   continuationsLeft: number
   /** Whether a preview has noted calls that nobody has decided on. */
   hasIntents: boolean
-  /** Why a guardrail has refused the handoff of this round. */
+  /** The reason of the guardrail that has refused the handoff of this round. */
   refusedHandoff?: string | undefined
   /** Messages sent to the run. Undefined until `decideNext` asks for them. */
   steering?: Steering

@@ -33,7 +33,7 @@ export interface GenerateOptions extends Sampling {
   streamIdleTimeoutMs?: number
   /** Maximum time without an event in a model's stream, in milliseconds. Comments and pings are not events. Default 600,000. */
   streamStallTimeoutMs?: number
-  /** Copied into the request body unchanged. */
+  /** Fields that are copied unchanged into the request body. */
   providerOptions?: JsonObject
   signal?: AbortSignal
   /** The conversation so far. */

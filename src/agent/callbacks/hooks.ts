@@ -13,7 +13,7 @@ export interface HookPlace<Context = unknown> {
   readonly runId: string
   readonly iteration: number
   readonly context: Context
-  /** The run's `metadata`. A nested run without its own `metadata` has the `metadata` of the outer run. Frozen. */
+  /** The run's `metadata`. A nested run without its own `metadata` has the `metadata` of the outer run. The object is frozen. */
   readonly metadata?: JsonObject
   /** The signal that is aborted when the run is aborted. */
   readonly signal: AbortSignal
@@ -26,7 +26,7 @@ export interface HookPlace<Context = unknown> {
 
 /** A request before it is sent, as passed to `beforeModel`. */
 export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
-  /** The whole conversation as it will be sent, starting with the instructions. Frozen. */
+  /** The whole conversation as it will be sent, starting with the instructions. The list is frozen. */
   readonly messages: readonly ChatMessage[]
   /** Names of the tools that are sent. */
   readonly tools: readonly string[]
@@ -67,7 +67,7 @@ export type ToolTurnChange =
   | { refuse: string }
   /** Runs the call with these arguments instead. The arguments are validated again. */
   | { args: JsonObject }
-  /** The function does not run, and this value replaces its return value. Stored as JSON. */
+  /** The function does not run, and this value replaces its return value. The value is stored as JSON. */
   | { result: unknown }
 
 /** A call whose function has run, as passed to `afterTool`. */
@@ -119,7 +119,7 @@ export interface Hooks<Context = unknown> {
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
   /**
    * Called for each call of a turn after its arguments are validated and it is approved, before any call of the turn runs. Return `{ refuse
-   * }` to prevent the call. Not called again for the same call if its tool asks a question.
+   * }` to prevent the call. The hook is not called again for the same call if the tool asks a question.
    */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** Called with the result of each call that has run. May replace the content for the model. */

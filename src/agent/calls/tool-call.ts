@@ -41,7 +41,7 @@ export interface PlanInput {
   /** The tool choice of the request. It is checked here, because not every provider enforces it. */
   choice: ToolChoice | undefined
   uniqueIds(): (given: string, index: number) => string
-  /** How arguments are read. */
+  /** The settings for reading arguments. */
   terms: ArgumentTerms
   /** Whether calls with effects are only noted, as in a preview. */
   isPreview: boolean

@@ -5,7 +5,7 @@ import { type ChatMessage, isJsonObject, isToolResult, type ToolResultMessage, t
 import { estimateTokens } from '../../models/usage.ts'
 import { leftOutText, readLeftOut, shortenedText } from '../run-texts.ts'
 
-/** Determines which messages are left out when a conversation is sent. Plain data. */
+/** Determines which messages are left out when a conversation is sent. The object is plain data. */
 export interface Compaction {
   /** Messages before this position are left out, except system messages and the current task. */
   from: number

@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../.
 import { nobodyDecided } from '../run-texts.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** A decision on a pending item. Make it from the item: `{ ...item, approved: true }`. Plain JSON. */
+/** A decision on a pending item. Make it from the item: `{ ...item, approved: true }`. The decision is plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
 /** The decision itself. Its fields depend on the kind of the item. */
@@ -16,8 +16,8 @@ export type Verdict = Signature &
   (
     | { approved: true; args?: JsonObject; remember?: boolean }
     /**
-     * The call does not run; the model is told why. Also used for questions that are not answered, and for calls that the caller does not
-     * carry out.
+     * The call does not run; the model is told why. This verdict also means that a question is not answered, or that the caller does not
+     * carry out a call.
      */
     | { approved: false; reason?: string }
     /** The return value of a tool that the caller ran, or its failure. */

@@ -35,8 +35,8 @@ import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, 
 type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
 
 /**
- * Connects a runner to its journal. Passes runs to the journal, and executes runs when the journal asks for it. Also exists for a runner
- * without a journal.
+ * Connects a runner to its journal. Passes runs to the journal, and executes runs when the journal asks for it. A runner without a journal
+ * has an instance, too.
  */
 export class RunnerJournal {
   readonly runs: Runs

@@ -25,7 +25,7 @@ import type { PendingItem, RunResult } from '../types/options.ts'
 export interface JournalRun extends RunSummary {
   /** The items that wait for a decision. */
   pending: PendingItem[]
-  /** The result, if the run has ended or waits. Plain JSON, without the values that tools returned. */
+  /** The result, if the run has ended or waits. It is plain JSON, without the values that tools returned. */
   result?: StoredResult
 }
 

@@ -23,7 +23,7 @@ export interface Durable {
   readonly epoch?: number
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
-  /** Whether an earlier execution has recorded a turn. Used only by a recording, to note that it starts in the middle of the run. */
+  /** Whether an earlier execution has recorded a turn. Only a recording uses this, to note that it starts in the middle of the run. */
   readonly resumed?: boolean
   /** The signal that is aborted when the run is cancelled from outside, or when the journal can no longer record it. */
   readonly signal?: AbortSignal

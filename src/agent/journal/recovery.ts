@@ -178,7 +178,7 @@ export class Trial {
   }
 }
 
-/** How a process resumes runs that no living process executes. */
+/** Options for resuming runs that no living process executes. */
 export interface TakeOverOptions {
   /** Time between two checks for such runs, in milliseconds. */
   everyMs: number

@@ -19,8 +19,8 @@ export interface ShownRuns {
   /** Adds events to a run. Resolves with false if another execution has begun since. */
   append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
   /**
-   * Writes a whole execution at once, as `begin`, `append` and `settle` would. Used for runs without steps in the journal. After `no_room`,
-   * the run is shown as running, with its events.
+   * Writes a whole execution at once, as `begin`, `append` and `settle` would. This method is for runs without steps in the journal. After
+   * `no_room`, the run is shown as running, with its events.
    */
   put(
     run: NewShownRun,
@@ -118,7 +118,7 @@ export interface NewShownRun {
   thread?: string | undefined
   /** A digest of the request that started the run. Set if the client may send the request again. */
   request?: string | undefined
-  /** Tags derived from the run's metadata by `tagsOf`. Kept as long as the run. Default: none. */
+  /** Tags derived from the run's metadata by `tagsOf`. The tags are kept as long as the run. Default: none. */
   tags?: readonly string[] | undefined
   /** Milliseconds since 1970. */
   createdAt: number
@@ -196,7 +196,7 @@ export interface ShownOutcome {
   summary: string
   /** The whole result as JSON. If undefined, the current result stays. */
   result?: string
-  /** The state that `state` of the store returns. Kept until the run is done. */
+  /** The state that `state` of the store returns. The state is kept until the run is done. */
   state?: string | undefined
 }
 

@@ -140,7 +140,7 @@ export class Budget {
     return { ...this.#used() }
   }
 
-  /** The amounts that are neither spent nor reserved. Never below 0. */
+  /** The amounts that are neither spent nor reserved. The amounts are never below 0. */
   get left(): Readonly<BudgetAmounts> {
     const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.#used()[name] - this.#reserved[name])
     return { costUsd: left('costUsd'), tokens: left('tokens') }

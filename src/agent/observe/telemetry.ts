@@ -10,7 +10,7 @@ import type { AroundModel, PieceTimes } from '../types/model-call.ts'
 import type { RunResult } from '../types/result.ts'
 import type { AroundTool } from '../types/running-call.ts'
 
-/** Measures runs, their model requests and their calls. Returned by `telemetry()` of `toolloop/telemetry`. */
+/** Measures runs, their model requests and their calls. `telemetry()` of `toolloop/telemetry` returns such an object. */
 export interface Telemetry {
   /**
    * Called when a run starts, in its caller's asynchronous context.

@@ -42,8 +42,8 @@ export interface ControlSettings<Context = unknown> {
    * Identifies the user or the purpose of the run. JSON of at most 16,384 characters. Tools, hooks, guardrails and approvals can read it
    * (`ctx.metadata`), and the `meta` of every event contains it.
    *
-   * Stored with the run when it pauses or is recorded. Never sent to a model. A nested run that sets no metadata gets the metadata of the
-   * outer run.
+   * It is stored with the run when the run pauses or is recorded. It is never sent to a model. A nested run that sets no metadata gets the
+   * metadata of the outer run.
    *
    * @see [audit](docs/streaming-and-events.md#audit)
    */
@@ -111,7 +111,7 @@ export interface ApprovalRequest<Context = unknown> {
   about?: Json
   runId: string
   context: Context
-  /** The run's `metadata`. A nested run that sets no metadata gets the metadata of the outer run. Frozen. */
+  /** The run's `metadata`. A nested run that sets no metadata gets the metadata of the outer run. The object is frozen. */
   metadata?: JsonObject
   /** The line of the script that makes the call. Absent if no script makes the call. */
   script?: ScriptLine

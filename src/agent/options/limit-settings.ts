@@ -103,8 +103,8 @@ export interface LargeResultOptions {
    */
   overBytes?: number
   /**
-   * Number of bytes that the model gets from the beginning of a stored result. Also the number of bytes that `read_result` returns if no
-   * length is requested. Default 8,192.
+   * Number of bytes that the model gets from the beginning of a stored result. `read_result` returns the same number of bytes if no length
+   * is requested. Default 8,192.
    */
   shownBytes?: number
   /**

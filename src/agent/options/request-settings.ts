@@ -75,7 +75,7 @@ export interface RequestSettings {
    * @see [caching](docs/providers.md#caching)
    */
   cacheKey?: string | false
-  /** Copied into the request body unchanged. */
+  /** Fields that are copied unchanged into the request body. */
   providerOptions?: JsonObject
 }
 

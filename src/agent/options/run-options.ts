@@ -25,8 +25,8 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    */
   session?: string | SessionOptions
   /**
-   * Your own object. Passed to tools, hooks, approvals and instructions. Never sent to a model, never stored: see `restore`. Required if
-   * the agent's context has a type.
+   * Your own object. It is passed to tools, hooks, approvals and instructions. It is never sent to a model, and never stored; see
+   * `restore`. It is required if the agent's context has a type.
    */
   context?: Context
   /** Replaces the runner's model. Default: the runner's model. */
@@ -127,7 +127,7 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
 /** Instructions of one run, or a function that returns them when the run starts. */
 type RunInstructions<Context> = string | InstructionsMaker<Context>['make']
 interface InstructionsMaker<Context> {
-  // Declared as a method, so that its parameter is compared bivariantly, like those of a run's other callbacks.
+  // `make` is declared as a method, so that its parameter is compared bivariantly, like the parameters of a run's other callbacks.
   make(input: { context: Context }): string | undefined | Promise<string | undefined>
 }
 

@@ -29,7 +29,7 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   /** A list of tools, or a set such as a `ToolDispatcher`. */
   tools?: Tools
   /**
-   * The system prompt, or a function that gets `{ context }` and returns it. Sent unchanged as the first message.
+   * The system prompt, or a function that gets `{ context }` and returns it. The text is sent unchanged as the first message.
    *
    * Contract: called once, when a run starts; awaited. If it throws or rejects, so does the run. Returning nothing means no system prompt.
    */
@@ -70,9 +70,10 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   sessions?: Sessions
   /**
-   * `load` and `save` for conversations in your own tables. Used instead of `sessions`.
+   * `load` and `save` for conversations in your own tables. They are used instead of `sessions`.
    *
-   * The `metadata` or `context` of a run has to identify the conversation. Not used for runs with `messages` or a `session`.
+   * The `metadata` or `context` of a run has to identify the conversation. The functions are not called for runs with `messages` or a
+   * `session`.
    *
    * ```ts
    * const history = {

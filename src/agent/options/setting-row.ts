@@ -3,7 +3,7 @@ import type { Check } from '../../core/check-options.ts'
 /** The check, the default and the storage of a setting. */
 export interface SettingRow {
   check: Check
-  /** The value of the setting if neither the run nor its runner sets it. Only for settings that `resolveLimits` fills in. */
+  /** The value of the setting if neither the run nor its runner sets it. Set only for settings that `resolveLimits` fills in. */
   default?: number
   /**
    * How a run that outlives its process stores the setting: as JSON, or as JSON with numbers that may be infinite. Functions, and settings

@@ -40,9 +40,9 @@ export type PartialAnswerOf<S> = [S] extends [never]
     ? PartOf<StandardSchemaV1.InferInput<S>>
     : PartOf<FromSchema<S>>
 
-/** How the model gives the answer of a run with a schema. */
+/** The format in which the model gives an answer with a schema. */
 export interface OutputFormat {
-  /** The schema in requests. Always an object, because providers accept nothing else. */
+  /** The schema in requests. It is always the schema of an object, because providers accept nothing else. */
   readonly schema: JsonSchema
   /** Whether the answer is the `value` of that object. */
   readonly wrapped: boolean

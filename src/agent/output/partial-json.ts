@@ -22,7 +22,7 @@ export class PartialJson {
   #token: { kind: 'text' | 'key' | 'word'; text: string } | undefined
   /** An incomplete escape, starting with its backslash. */
   #escape = ''
-  /** The first half of a surrogate pair. Added to the text together with the second half. */
+  /** The first half of a surrogate pair. It is added to the text together with the second half. */
   #half = ''
 
   /** `mostLevels`: deeper nesting counts as a syntax error. */

@@ -13,7 +13,7 @@ export interface ActiveAgent {
   readonly offered: ToolSet
   /** The tools that a call can name: the offered tools and the answer tool. */
   readonly registry: ToolSet
-  /** How the model gives an answer with a schema. Undefined if the answer has no schema. */
+  /** The format in which the model gives an answer with a schema. Undefined if the answer has no schema. */
   readonly output: OutputFormat | undefined
   /** The hooks and entries of the run. If another agent has taken over, they wrap the hooks and entries of that agent. */
   readonly callbacks: Callbacks

@@ -10,7 +10,7 @@ import type { GivenHere, RunOpener } from './live-run.ts'
 import type { RunnerSessions } from './run-session.ts'
 import { conclude, executeHere, prepareModel } from './start-run.ts'
 
-/** How a run is continued. */
+/** The options for continuing a run. */
 interface Continued extends Pick<ResumeOptions, 'claim' | 'again'> {
   decisions: readonly Decision[]
   /** The place of the run's record, if the run is nested in a call. */

@@ -33,7 +33,7 @@ export interface DurableInput {
   steerable?: boolean
   /** Whether the earlier messages come from the agent's own `history`. */
   ownHistory?: boolean
-  /** Why a guardrail stopped the run before it started. */
+  /** The reason of the guardrail that stopped the run before it started. */
   refused?: string
   /** The usage of the guardrails that checked the input. */
   beside?: Spent

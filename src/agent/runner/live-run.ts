@@ -19,7 +19,7 @@ export interface GivenHere {
   watch?: Watch | undefined
 }
 
-/** How a runner opens recorded runs. */
+/** The methods of a runner that open and execute recorded runs. */
 export interface RunOpener {
   readonly logger: Logger
   readonly active: ActiveRuns

@@ -153,7 +153,7 @@ const joinTexts = (text: string, more: string): string => text + more
 /** `RUN_START` is included, because it is the first event of a run and has the run's id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 
-/** How a queue is iterated. */
+/** The options of an iteration over a queue. */
 interface Iteration<T> {
   /** The value for an event. Undefined to skip the event. */
   select(event: RunEvent): T | undefined

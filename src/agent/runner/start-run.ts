@@ -104,7 +104,7 @@ function parentOf(place: NestingPlace<never>, forwards: boolean): RunParent {
   return { run, toolCallId, forwards }
 }
 
-/** How a run is executed. */
+/** The objects that are needed to execute a run. */
 export interface ExecutionParts {
   loop: Loop
   run: RunContext

@@ -14,7 +14,7 @@ export interface Waiter {
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
 }
 
-/** How a run claims a session. */
+/** The request of a run to claim a session. */
 export interface LeaseRequest {
   id: string
   claim: ClaimRequest

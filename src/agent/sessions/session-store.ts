@@ -70,7 +70,7 @@ export interface ClaimRequest {
   again?: boolean
 }
 
-/** How a session is released. */
+/** Options for releasing a session. */
 export interface UnclaimOptions {
   /** True if the run has not ended and keeps the session, as if its process had died. */
   keeps: boolean
@@ -96,7 +96,7 @@ export interface Claimed {
   compaction?: string
 }
 
-/** Why a run can't claim the session. */
+/** The reason why a run can't claim the session. */
 export type NotClaimed =
   /**
    * Another run has the session, or the same run has it on behalf of another caller. `alive`: whether the process of that run is alive. A
@@ -139,7 +139,7 @@ export interface Draft {
 /** Whether the messages were stored. `stored`: they were in the session already. `lost`: the run no longer has the session. */
 export type Kept = 'kept' | 'stored' | 'lost'
 
-/** How to append messages outside of a run. */
+/** Options for appending messages outside of a run. */
 export interface AppendOptions {
   isNew: boolean
   compaction?: string

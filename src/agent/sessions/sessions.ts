@@ -50,7 +50,7 @@ export interface ReadOptions {
   to?: number
 }
 
-/** Where to fork a session, and the id of the fork. */
+/** Options for forking a session. */
 export interface ForkOptions {
   /** The first message that the fork leaves out: its position, or the `id` of a user's message. Default: the fork has all messages. */
   at?: number | string

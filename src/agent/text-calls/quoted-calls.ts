@@ -89,7 +89,7 @@ class Quotes {
     return written !== '' && this.#messages.some((_, at) => counts(at) && this.#holds(at, written))
   }
 
-  /** Whether the message at position `at` contains `text`. Also true if the search limit is exceeded. */
+  /** Whether the message at position `at` contains `text`. The result is also true if the search limit is exceeded. */
   #holds(at: number, text: string): boolean {
     const source = this.#sources[at] ?? ''
     this.#left -= source.length

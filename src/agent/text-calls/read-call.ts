@@ -11,7 +11,7 @@ export interface ReadCall extends ToolCall {
   isQuoted?: true
   /** The repairs that were needed to read the call. */
   repairs?: string[]
-  /** Why the call can't be read, in words for the model. */
+  /** The reason why the call can't be read, in words for the model. */
   unreadable?: string
   /** The text after the call, shown when the call has ended. */
   textAfter?: string

@@ -36,7 +36,7 @@ export class TextReading {
   readonly #hints: Hints | undefined
   /** The text that arrived before the parser was created. */
   #passed = new TextBuffer()
-  /** Created at the first character that may begin a call, because most responses have no such character. */
+  /** The parser is created at the first character that may begin a call, because most responses have no such character. */
   #parser: DialectParser | undefined
   /** The number of characters that have arrived, and the number of characters that the parser has read. */
   #fed = 0

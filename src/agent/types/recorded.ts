@@ -41,7 +41,7 @@ export interface PlannedCall {
   script?: ScriptLine
 }
 
-/** The decision of the plan's entries on a call, and the usage of the entries (`nested`). Recorded as a step before the call runs. */
+/** The decision of the plan's entries on a call, and the usage of the entries (`nested`). It is recorded as a step before the call runs. */
 export interface CallChange {
   /** The arguments to run the call with. They replace the arguments that the model wrote. */
   args?: JsonObject
@@ -123,7 +123,7 @@ export interface Reply {
   isCut?: true
 }
 
-/** Why an answer is not accepted, in words for the model. */
+/** The reason why an answer is not accepted, in words for the model. */
 export interface Objection {
   code: 'invalid_output' | 'guardrail'
   text: string
@@ -191,7 +191,7 @@ export interface Steering extends Beside {
   refused?: string
 }
 
-/** How the run ended. */
+/** The way in which the run ended. */
 export interface Ending {
   stopReason: StopReason
   error?: PlainError

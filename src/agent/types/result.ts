@@ -23,7 +23,7 @@ export interface ToolCallRecord {
   outcome: ToolCallOutcome
   /** The content that the model got. */
   content: Content
-  /** The return value of `execute`. Kept in memory only, and only if the model got all of it. */
+  /** The return value of `execute`. The value is kept only in memory, and only if the model got all of it. */
   value?: unknown
   errorCode?: ErrorCode
   durationMs: number
@@ -156,7 +156,7 @@ interface FailedRun<Output, Call> extends RunOutcome<Call> {
   stopReason: 'model_error' | 'refused' | 'aborted'
   /** Partial text, `''` if there was none. With `output: schema`, undefined. */
   output: Output
-  /** Why the run failed. If it was aborted, the caller's reason is the `cause`. */
+  /** The error of the run. If the run was aborted, the caller's reason is the `cause`. */
   error: ToolloopError
 }
 

@@ -22,7 +22,7 @@ export interface CallWork {
 /** Carries out calls, all started in the same tick. Resolves with their results in the order of `work`. */
 export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 
-/** How the calls of a round run together. */
+/** The conditions under which the calls of a round run together. */
 export interface CallTerms {
   /** Undefined if all calls may run at once. */
   lanes: Lanes | undefined

@@ -56,7 +56,8 @@ export interface SucceededCall<Name extends string, Args, Value> extends Omit<To
   /** The arguments as the model wrote them. They fit the tool's schema. */
   args: Args
   /**
-   * The return value of `execute`, or the value with which a hook replaced it. Kept in memory only, and only if the model got all of it.
+   * The return value of `execute`, or the value with which a hook replaced it. The value is kept only in memory, and only if the model got
+   * all of it.
    */
   value?: Value
 }

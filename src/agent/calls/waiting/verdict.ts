@@ -40,7 +40,7 @@ interface VerdictTerms {
   registry: ToolSet
   /** The option that supplied the decision, for messages. */
   where: string
-  /** How changed arguments are read and checked. */
+  /** The settings for reading and validating changed arguments. */
   arguments?: ArgumentTerms
 }
 
