@@ -98,7 +98,7 @@ async function respond(asked: Asked, found: FoundRoutes | undefined, isProbe: bo
   const { method } = request
   if (method === 'OPTIONS') return preflight(request, parts.limits())
   if (found === undefined) return respondWithPage(pathname, request, parts)
-  // Other routes don't answer HEAD, because the request would leave a stream open without a reader.
+  // Only probes answer HEAD. On other routes, a HEAD request could open a stream that nobody reads.
   const operation = found.routes.find((one) => one.method === (method === 'HEAD' && isProbe ? 'GET' : method))
   if (operation === undefined) throw notAllowed(found.routes.map((one) => one.method).join(', '))
   const response = await answer(operation, found.params, asked, parts)
@@ -205,7 +205,7 @@ async function askProgram(authenticate: Authenticate, request: Request, logger: 
 
 const expectedCaller = 'a function that returns `{name, roles}`, and `tenant`, if it is there, with at least one field and texts as values'
 
-/** Whether a value is a caller. An invalid `tenant` is refused, because ignoring it would give access to all tenants. */
+/** Whether a value is a valid caller. An invalid `tenant` is refused, because ignoring it would give access to all tenants. */
 function isCaller({ name, roles, tenant }: Partial<Caller>): boolean {
   return typeof name === 'string' && Array.isArray(roles) && (tenant === undefined || isTenant(tenant))
 }
@@ -259,7 +259,7 @@ function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<
   return params
 }
 
-/** Decodes a part of a path. A part that is not valid percent-encoding stays unchanged, because no id has this form. */
+/** Decodes a part of a path. If the part is not valid percent-encoding, returns it unchanged. Such a part matches no id. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -54,7 +54,7 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
     checkAddress(service, host)
     const server = createAdaptorServer({ fetch: nodeFetchOf(service), overrideGlobalObjects: false, serverOptions }) as Server
     server.maxConnections = maxConnections
-    // A socket also times out while the client waits for an answer. Such a socket has nothing to read, so it is not closed.
+    // A socket also times out while its client waits for an answer. Such a socket has no unsent data, so it is not closed.
     server.setTimeout(writeTimeoutMs, (socket) => {
       if (socket.writableLength > 0) socket.destroy()
     })
@@ -86,8 +86,8 @@ function listening(server: Server, host: string, port: number): Promise<void> {
 }
 
 /**
- * Closes the service. Until all runs have ended, the server accepts connections, so that new requests get a response that says that the
- * service is shutting down.
+ * Closes the service. The server accepts connections until all runs have ended, so that new requests get a 503 instead of a refused
+ * connection.
  */
 async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
   await service.drain(drainMs)

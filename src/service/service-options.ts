@@ -47,8 +47,8 @@ export interface ServiceOptions {
   /**
    * Returns the `context` that is passed to tools, approvals and instructions, such as the user, the tenant or a database handle. Called
    * when a run starts, and again when the run resumes after a decision, because the value is not stored. `identity` has the name, roles and
-   * tenant of the run's owner. `request` is the request that starts or resumes the run; if another caller made the decision, it is that
-   * caller's request. It is undefined if a run of an earlier process resumes automatically.
+   * tenant of the run's owner. `request` is the request that starts or resumes the run. If another caller made the decision, it is the
+   * request of that caller. `request` is undefined if a run of an earlier process resumes automatically.
    *
    * Contract: awaited; must not read the body. If the function throws or rejects, the error is logged, the response is 500, and no run is
    * started or resumed. If a run of an earlier process was about to resume, the run keeps waiting and the function is called again later.

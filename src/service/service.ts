@@ -347,14 +347,14 @@ class AgentService implements Service {
 const onNode = new WeakMap<Service, NodeFetch>()
 
 /**
- * Answers a request of a Node.js server through that server's own response. `isBodyRead` says whether the body is only in `request`,
- * because it was already read.
+ * Answers a request of a Node.js server by writing to that server's response. If `isBodyRead` is true, the body has already been read from
+ * the connection and is available only in `request`.
  */
 export type NodeFetch = (request: Request, from: object, options?: { isBodyRead: boolean }) => Promise<Response>
 
 /**
- * Returns a function like `service.fetch` that writes to the response of a Node.js server. Only servers of this package use it, because a
- * program that calls `fetch` may want to change the response.
+ * Returns a function like `service.fetch` that writes to the response of a Node.js server. Only this package uses it. Programs call
+ * `fetch`, which returns the response, so that they can change it before it is sent.
  */
 export function nodeFetchOf(service: Service): NodeFetch {
   return onNode.get(service) ?? ((request, from) => service.fetch(request, from))

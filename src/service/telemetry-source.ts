@@ -5,7 +5,7 @@ import type { OtlpTelemetry } from '../telemetry/otlp/otlp-telemetry.ts'
 import type { Config } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 
-/** How long sending the last spans and metrics may take, in milliseconds. */
+/** How long `close` waits for the last spans and metrics to be sent, in milliseconds. */
 const closeMs = 3_000
 
 /** The telemetry of the service: the program's own telemetry, or the telemetry that the configuration has at the start. */

@@ -84,14 +84,17 @@ interface HostParts {
 }
 
 /**
- * The agents of the service. The configuration may change during runs. A run keeps its model. The registry, the event bus and all parts
- * that the change does not affect stay the same objects.
+ * The agents of the service. The configuration may change while runs are in progress. These runs keep their models. The registry, the event
+ * bus and all parts that a change does not affect stay the same objects.
  */
 export class AgentHost {
   /** The tools of the program and of the configuration. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
-  /** The folder in which runs are stored, as the configuration named it at the start. Null until then. */
+  /**
+   * The folder that the first configuration named for stored runs. Undefined if it named no folder. Null until a configuration is in
+   * effect.
+   */
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
@@ -151,7 +154,7 @@ export class AgentHost {
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
     const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
-    // Both folders belong to the service: it uses the old folder until the next start, and then the new folder.
+    // No tool may read either folder: the service uses the old folder until it restarts, and the new folder after that.
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
@@ -225,7 +228,7 @@ export class AgentHost {
   }
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
-    // All providers are checked, because there may be providers that no model uses yet.
+    // Checks every provider, even if no model uses it yet.
     for (const name of Object.keys(config.providers ?? {}))
       inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
@@ -243,7 +246,7 @@ export class AgentHost {
         if (path === '/model' && typeof given === 'string' && given === config.model) checkModelName(given, '`model`', config)
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
-        // Creates a runner to check the settings together with the model.
+        // Checks the settings together with the model, because the constructor throws if they are invalid.
         new AgentRunner({ ...options, model }, undefined, { warns: false })
         if (current !== undefined && current.settingsKey === settingsKey) {
           return () => {
@@ -320,7 +323,7 @@ function openModelOf(model: AnyModel, { providers }: Config): ChatModel {
   return createModel(model, providers === undefined ? {} : { providers })
 }
 
-/** Calls `make` for the part of the configuration at `path`. Throws a `ConfigError`. */
+/** Calls `make`. If it throws, throws a `ConfigError` that names the invalid setting, or `path` if the setting is unknown. */
 function inConfig<T>(path: string, make: () => T): T {
   try {
     return make()
@@ -329,7 +332,7 @@ function inConfig<T>(path: string, make: () => T): T {
   }
 }
 
-/** Finds the setting that caused an error of a model or a runner. Returns the path of this setting in the configuration. */
+/** Returns the path of the setting that the message of an error names. Returns `otherwise` if the message names no setting. */
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`

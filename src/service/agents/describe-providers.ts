@@ -8,8 +8,8 @@ export interface ProviderState {
   /** The name of the environment variable for the provider's key. Null if there is no such variable. */
   keyEnv: string | null
   /**
-   * Whether a key is available, either in the environment or in every model of this provider in the configuration. Null if the provider
-   * needs no key.
+   * Whether a key is available: in the environment, or because every configured model of this provider has its own key. Null if the
+   * provider needs no key.
    */
   hasKey: boolean | null
 }

@@ -14,7 +14,7 @@ import { ConfigError } from '../config/config-error.ts'
 /** The open tools of a configuration. */
 export interface OpenedTools {
   sources: readonly ToolSource[]
-  /** Instructions about the tools. A model needs them from the start. May be `''`. */
+  /** Instructions about the tools, which are appended to the agent's instructions. May be `''`. */
   instructions: string
   /** The Skills whose tools are open, for display. */
   skills: FoundSkills
@@ -24,7 +24,7 @@ export interface OpenedTools {
   close(): Promise<void>
 }
 
-/** The usable Skills, and the problems of the unusable Skills. */
+/** The Skills that can be used, and the reasons why the others can't. */
 export interface FoundSkills {
   readonly skills: readonly Skill[]
   readonly problems: readonly SkillProblem[]
@@ -51,8 +51,8 @@ export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly stri
 }
 
 /**
- * Opens the tools of a configuration. A new kind of tools is added here, with its own section. If it rejects with a `ConfigError`, nothing
- * stays open.
+ * Opens the tools of a configuration. To add a new kind of tools, add it here, with its own section in the configuration. If the promise
+ * rejects with a `ConfigError`, nothing stays open.
  */
 export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
   const opened: Opened[] = []
@@ -118,10 +118,7 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
   }
 }
 
-/**
- * Throws a `ConfigError` if scripts could read one of the service's own files. Nothing in the folder of a script can be hidden from the
- * script.
- */
+/** Throws a `ConfigError` if scripts could read one of the service's own files. A script can read every file in its folder. */
 function checkSandbox(options: object, ownFiles: readonly string[]): void {
   const { workspace, readable }: JsonObject = 'sandbox' in options && isJsonObject(options.sandbox) ? options.sandbox : {}
   const folders = Object.entries({ workspace: [workspace], readable: Array.isArray(readable) ? readable : [] })

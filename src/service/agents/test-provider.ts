@@ -59,7 +59,7 @@ export async function testProvider(
   }
 }
 
-/** Returns the settings of the same model without retries. */
+/** Returns settings that select the same model and turn retries off. */
 function askedOnce(model: string | ModelSettings): string | ModelSettings {
   if (typeof model !== 'string') return { ...model, maxRetries: 0 }
   const slash = model.indexOf('/')

@@ -76,7 +76,10 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
   }
 }
 
-/** Describes invalid arguments by their paths, if the schema check finds problems. Otherwise uses `said`, the text for the model. */
+/**
+ * Returns a 422 about invalid arguments. `said` is the error text that a model would receive. If the schema check finds problems, the
+ * response also lists them with their paths.
+ */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
   // Yields, because the earlier check may already have taken much of this turn of the event loop.
   await yieldNow()
@@ -86,8 +89,8 @@ async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, r
 }
 
 /**
- * Finds the argument that a text for the model describes. For example, the text `` `lines[0].sku`: missing required `id` `` describes
- * `/lines/0/sku/id`.
+ * Converts an error text for the model to a problem. For example, the text `` `lines[0].sku`: missing required `id` `` becomes a problem
+ * with the path `/lines/0/sku/id`.
  */
 function problemOf(told: string): Problem {
   const [, field = '', message = told] = /^(?:arguments|`([^`]*)`): (.*)$/s.exec(told) ?? []

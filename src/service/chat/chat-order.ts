@@ -67,7 +67,7 @@ function isPart(part: Json): boolean {
   return type === 'text' && typeof text === 'string'
 }
 
-/** Whether the answer must be JSON. The content of the reply is then only the answer. */
+/** Whether the answer must be JSON. If so, the content of the reply contains only the answer. */
 export function wantsJson({ response_format: format }: ChatRequest): boolean {
   return (format ?? undefined) !== undefined && format?.type !== 'text'
 }

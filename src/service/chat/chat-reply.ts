@@ -39,7 +39,7 @@ export class ChatReply implements ClientReply {
     this.#chunk({ role: 'assistant', content: '' })
   }
 
-  /** Whether text can be taken back. A chunk that was sent can't. */
+  /** Whether the reply can drop text of a response that is cut off. A streamed reply can't, because its chunks have been sent. */
   get takesBack(): boolean {
     return this.frames === undefined
   }

@@ -51,7 +51,8 @@ export class ReplyFrames implements SseSource {
   }
 
   /**
-   * Adds a frame. If a function is given, it is called when the frame is read. Use a function for data that stays in memory in any case.
+   * Adds a frame. A function is called when the frame is read. Pass a function if its data stays in memory anyway: the frame then takes no
+   * memory until it is read.
    */
   push(frame: string | (() => string)): void {
     if (this.#closed) return

@@ -4,7 +4,7 @@ import { Event, type RunEvent } from '../../core/events.ts'
 export class SaidText {
   #all = ''
   #iteration = 0
-  /** The text since the last model request, and the earlier text that this text continues. */
+  /** The text of the current turn. If the model continues a text that was cut off, the earlier part is included. */
   #last = ''
   #earlier = ''
   #turn = 0
@@ -15,7 +15,7 @@ export class SaidText {
     return this.#all
   }
 
-  /** Notes model requests, including repeated ones. Returns the iteration in which the text of this event began. */
+  /** Keeps track of model requests and retries. Returns the iteration in which the text of this event began. */
   follow(event: RunEvent): number {
     const { type, meta } = event
     const continues = type === Event.MODEL_START && event.continues === true

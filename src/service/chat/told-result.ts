@@ -23,7 +23,8 @@ export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
 const mostNamed = 20
 
 /**
- * Returns a note for the answer of a preview that has noted calls. Nobody can decide on these calls, because the run ends with its answer.
+ * Returns a note to append to the answer of a preview. It names the calls that the run would make. The client can't decide on these calls,
+ * because the run has ended.
  */
 export function previewNote({ pending }: RunResult): string | undefined {
   const noted = new Map<string, number>()

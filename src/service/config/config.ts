@@ -90,8 +90,8 @@ export interface ServiceConfig {
   waitingMegabytes?: number
   maxBodyBytes?: number
   /**
-   * How to handle tools that a provider runs, such as `web_search`, in requests to the Responses API. `leaveOut` ignores the tools and logs
-   * a warning, once for each type of tool. `refuse` rejects the request. Default `leaveOut`.
+   * What happens if a request to the Responses API lists hosted tools (tools that a provider runs, such as `web_search`). `leaveOut`
+   * ignores these tools, and logs a warning once for each type of tool. `refuse` rejects the request. Default `leaveOut`.
    */
   hostedTools?: 'leaveOut' | 'refuse'
   keepRuns?: {
@@ -149,7 +149,7 @@ export function findModel({ model, models = {} }: Config): string | ModelSetting
 
 /**
  * Throws `invalid_option` if a name has no provider and is not in `models`. Does nothing if `models` is empty, because `createModel` then
- * rejects the name. `from` is the place where the name was given, for the message.
+ * rejects the name. The error message says that the name comes from `from`.
  */
 export function checkModelName(name: string, from: string, { models = {} }: Pick<Config, 'models'>): void {
   const configured = Object.keys(models)

@@ -15,7 +15,7 @@ export async function editDocument(document: Document, wanted: JsonObject): Prom
       const node = pair?.value as Node | undefined
       if (node !== undefined && isDeepStrictEqual(node.toJS(document), value)) continue
       if (isMap(node) && isJsonObject(value)) edit(node, value)
-      // The node is kept, and with it a comment after the value, because such a comment describes the key.
+      // Changes the value in its node. A new node would lose a comment after the value, which usually still applies.
       else if (isScalar(node) && isPlain(value)) node.value = value
       else {
         const fresh = withComments(document.createNode(value), isAlias(node) ? undefined : node)

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { type Problem, pointerTo } from '../http/problem.ts'
 import type { Config } from './config.ts'
 
-/** A parsed configuration, and the values as they are written. */
+/** A configuration after environment variables were substituted, and as it is written in the file. */
 interface ReadConfig {
   config: Config
   raw: JsonObject
@@ -91,7 +91,7 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
 
 /**
  * Checks a change of the MCP servers. The change may remove a server, remove tools of a server, or require approval for all calls of a
- * server. The values are compared as they are written, without substituting variables, so that no variable can be moved.
+ * server. The values are compared before variables are substituted, so that a change can't move a variable to another field.
  */
 function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
   const knownServers = objectAt(known, 'servers')
@@ -129,7 +129,10 @@ function objectAt(value: JsonObject, key: string): JsonObject {
   return isJsonObject(found) ? found : {}
 }
 
-/** Returns the rules for call ids in the quirks of providers or models, by name. The rules are regular expressions. */
+/**
+ * Returns the `toolCallId` quirks of providers or models, which are regular expressions. Each quirk is paired with the name of its provider
+ * or model.
+ */
 function callIdRules(named: readonly (readonly [string, string | { quirks?: JsonObject } | undefined])[]): Json {
   return named.flatMap(([name, one]) => {
     const rule = typeof one === 'object' ? one.quirks?.toolCallId : undefined

@@ -41,14 +41,14 @@ const linesBefore = 2
 
 /**
  * Returns a line of a file and the two lines before it, redacted and numbered, with a mark below the column. Lines and columns count from
- * 1. Returns an empty text if a secret spans whole lines.
+ * 1. Returns an empty text if one of the lines is hidden completely.
  */
 export function excerptOf(text: string, line: number, column: number): string {
   const first = Math.max(1, line - linesBefore)
   const lines = redactLines(text).slice(first - 1, line)
   if (lines.includes(undefined)) return ''
   const clean = redactText(lines.join('\n')).split('\n')
-  // If a line is hidden, a secret spans several lines, so the line numbers would be wrong.
+  // If the redacted text has fewer lines, a secret spans several lines, and the line numbers would be wrong.
   if (clean.length !== lines.length) return ''
   const width = String(line).length
   const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)
@@ -58,7 +58,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   return shown.join('\n')
 }
 
-/** Redacts each line. A line that is hidden as a whole becomes undefined. */
+/** Redacts each line. A line that must be hidden completely becomes undefined. */
 function redactLines(text: string): (string | undefined)[] {
   let hiddenBelow: number | undefined
   return text.split('\n').map((line) => {
@@ -70,7 +70,9 @@ function redactLines(text: string): (string | undefined)[] {
   })
 }
 
-/** Returns the position at which the value of a key for a secret starts. */
+/**
+ * Finds the first key whose name suggests a secret. Returns the position at which its value starts, or undefined if there is no such key.
+ */
 function secretIn(line: string): number | undefined {
   for (const { 0: whole, 1: key = '', 2: value = '', index } of line.matchAll(
     /(?<![\w.-])([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^{}]*\}|(?:[^,{}[\]\s][^,}\s]*)?)/g,

@@ -10,8 +10,8 @@ type Env = Readonly<Record<string, string | undefined>>
 const secretFields: ReadonlySet<string> = new Set(['headers', 'env'])
 
 /**
- * Replaces `${NAME}` and `${NAME:-fallback}` in texts by the values of environment variables. `$${` stands for `${`. Reports a problem for
- * a missing variable, and for a variable whose name suggests a secret in a field that may not contain secrets.
+ * Replaces `${NAME}` and `${NAME:-fallback}` in texts by the values of environment variables. `$${` stands for `${`. Reports a problem if a
+ * variable is missing. Also reports a problem if the name of a variable suggests a secret but the field must not contain secrets.
  */
 export function interpolate(value: Json, env: Env): { value: Json; problems: Problem[] } {
   const problems: Problem[] = []

@@ -50,8 +50,8 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
 }
 
 /**
- * Merges a model and sections of providers into the configuration. A name of a model refers to the configuration's models, and the sections
- * override those of the configuration.
+ * Returns the model and the providers to use for a request. If `model` is a name in the configuration's `models`, returns that entry's
+ * settings. The request's providers override the configuration's providers.
  */
 export function overlaid({ model, providers }: { model: Json; providers: JsonObject }, known: JsonObject): JsonObject {
   const models = objectAt(known, 'models')
@@ -82,7 +82,10 @@ const sdkVariables: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['ANTHROPIC_CUSTOM_HEADERS'],
 }
 
-/** Returns the variables that are set, if the SDK may read the environment. The SDK reads the environment of the process. */
+/**
+ * Returns the environment variables that the SDK would send. Returns none if the SDK may not read the environment. Checks the environment
+ * of the process, because the SDK reads that environment.
+ */
 function ofSdk(preset: ProviderPreset | undefined): string[] {
   if (preset?.sdkEnvironment !== true) return []
   const drivers = [preset.driver, ...Object.values(preset.apis ?? {}).map(({ as }) => presetOf(as, {})?.driver ?? '')]

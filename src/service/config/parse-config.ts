@@ -21,22 +21,22 @@ export interface ParsedConfig {
 /** Maximum length of the file, in characters. No file that is written by hand is longer. */
 const mostCharacters = 200_000
 const mostVariables = 1_000
-/** Maximum number of resolved aliases. Each alias counts with its content, because a few lines of aliases can expand to gigabytes. */
+/**
+ * Maximum number of resolved aliases. Aliases inside the content of an alias count, too, because a few lines of nested aliases can expand
+ * to gigabytes.
+ */
 export const mostAliases = 200
 
 let check: SchemaCheck | undefined
 
-/**
- * Parses and validates a configuration. Rejects with a `ConfigError` that lists all problems. `file` is the name of the file for the
- * message.
- */
+/** Parses and validates a configuration. Rejects with a `ConfigError` that lists all problems. Its message names `file`. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
   check ??= checkByField(configSchema)
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
-  // Problems of values that depend on a missing variable are left out, because such values can't be validated.
+  // If a variable is missing, the values that contain it can't be validated, so their other problems are left out.
   const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
   const all = [...findInlineSecrets(raw), ...problems, ...misfits.filter(({ path }) => !unknown.has(path))]
   if (all.length > 0) throw new ConfigError(file, all)
@@ -50,8 +50,8 @@ function withParents(path: string): string[] {
 }
 
 /**
- * Converts the string values of variables. If a value consists of one variable and the schema expects a number or a boolean, the string is
- * parsed.
+ * Converts the value at `path` from a string to a number or a boolean if the value consists of one variable. Returns whether the value was
+ * converted.
  */
 function readAsWritten(value: Json, raw: Json, path: string): boolean {
   const keys = path

@@ -42,7 +42,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       waitingOfCaller: service.waitingRuns ?? 1_000,
       waitingCharacters: (keepRuns.waitingMegabytes ?? (inMemory ? 64 : 256)) * 1_000_000,
       waitingCharactersOfCaller: (service.waitingMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
-      // The limit grows with the limit of a body, because a state must have room for large bodies and decisions.
+      // Grows in proportion to `maxBodyBytes`, because the state of a run contains the bodies of its requests and decisions.
       stateCharacters: stateCharacters * Math.max(1, (service.maxBodyBytes ?? 0) / bodyBytes),
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,

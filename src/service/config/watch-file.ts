@@ -14,8 +14,7 @@ export interface WatchTimes {
 
 /**
  * Calls a callback when a file may have changed. The file need not exist. Watches the folder of the file and, for a symbolic link, the
- * folder of the target. The file itself is not watched, because such a watch would miss that the file is replaced by a rename, or that the
- * link is changed.
+ * folder of the target. A watch on the file itself would miss a rename that replaces the file, and a change of the link.
  */
 export class FileWatch {
   readonly #path: string
@@ -35,8 +34,8 @@ export class FileWatch {
   }
 
   /**
-   * Watches the folders in which the file and its target are now. Called before each read of the file, because a link may lead to another
-   * target meanwhile. Never rejects.
+   * Watches the current folders of the file and its target. Called before each read of the file, because a symbolic link may point to
+   * another target by then. Never rejects.
    */
   async follow(): Promise<void> {
     const target = await realpath(this.#path).catch(() => this.#path)

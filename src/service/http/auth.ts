@@ -86,7 +86,10 @@ export class TokenAuth {
     })
   }
 
-  /** Replaces the accepted tokens. If the variable of an entry is not set, the entry accepts no token. Throws `invalid_option`. */
+  /**
+   * Replaces the accepted tokens. If the variable of an entry is not set, the entry accepts no token. Throws `invalid_option` if an entry
+   * is invalid.
+   */
   accept(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): void {
     this.#known = entries.flatMap((entry) => {
       const hash = 'hash' in entry ? readHash(entry.hash) : env[entry.env] ? digest(String(env[entry.env])) : undefined
@@ -114,7 +117,10 @@ export class TokenAuth {
     })
   }
 
-  /** Finds the caller of a token. Compares the token with every known token, so that the duration reveals nothing. */
+  /**
+   * Finds the caller of a token. Compares the token with every known token, so that the response time reveals nothing about the known
+   * tokens.
+   */
   #find(presented: Buffer): Caller | undefined {
     let found: Caller | undefined
     for (const { caller, hash } of [...this.#always, ...this.#known]) if (timingSafeEqual(hash, presented)) found ??= caller

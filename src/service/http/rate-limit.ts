@@ -23,7 +23,7 @@ interface Usage {
 const mostCharacters = 32_000_000
 
 /**
- * The number of callers up to which idle callers are not forgotten. With tokens there are few callers, but a program with its own
+ * Idle callers are forgotten only if there are more callers than this. A service with tokens has few callers, but a program with its own
  * authentication may have any number.
  */
 const fewCallers = 1_000
@@ -46,8 +46,8 @@ export class RateLimiter {
   }
 
   /**
-   * Counts a request. Throws an `HttpProblem` 429, with the seconds to wait, if the limit is exceeded. `requests` is the number of requests
-   * that were sent as one.
+   * Counts a request. Throws an `HttpProblem` 429, with the seconds to wait, if the limit is exceeded. `requests` is the number of calls in
+   * a batch.
    */
   admitRequest(caller: string, requests = 1): void {
     const { requestsPerMinute } = this.limits
@@ -60,7 +60,9 @@ export class RateLimiter {
     usage.tokens -= requests
   }
 
-  /** Reserves a run. The returned function releases the reservation. Throws an `HttpProblem` 429. */
+  /**
+   * Reserves a run. The returned function releases the reservation. Throws an `HttpProblem` 429 if the caller has too many concurrent runs.
+   */
   admitRun(caller: string): () => void {
     return this.#take(caller, 'runs', this.limits.concurrentRuns, 'runs at once')
   }
@@ -74,12 +76,18 @@ export class RateLimiter {
     return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
   }
 
-  /** Throws an `HttpProblem` 429 if a caller has no room for another response. Called before work whose response can't be refused. */
+  /**
+   * Throws an `HttpProblem` 429 if the caller's unread responses have reached the limit. Called before work whose response can't be
+   * refused.
+   */
   checkCharacters(caller: string): void {
     if (this.#of(caller).characters >= mostCharacters) throw tooManyCharacters()
   }
 
-  /** Reserves room for a response of any size. The returned function releases the room. Throws an `HttpProblem` 429. */
+  /**
+   * Reserves room for a response. The returned function releases the room. Throws an `HttpProblem` 429 if the caller has other unread
+   * responses and there is no room for this one.
+   */
   admitCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
     if (usage.characters > 0 && usage.characters + characters > mostCharacters) throw tooManyCharacters()

@@ -64,7 +64,7 @@ const encoder = new TextEncoder()
 interface TextResponseOptions {
   status?: number
   headers?: Readonly<Record<string, string>>
-  /** The caller to whose limit the response counts. */
+  /** The response counts towards this caller's limit. */
   caller: string
   limiter: RateLimiter
   /** The request. If it is given, `if-none-match` is supported, except for large responses. */
@@ -117,8 +117,8 @@ function respondUnlessKnown(
   { status, headers }: { status: number; headers: Record<string, string> },
 ): Answer {
   const etag = etagOf(text)
-  // The header makes browsers revalidate the content for each request. A 304 must repeat it, because its headers replace those that the
-  // browser has stored.
+  // `no-cache` makes browsers revalidate the content for each request. A 304 must repeat `cache-control`, because browsers replace the
+  // stored headers with the headers of the 304.
   const kept = { etag, 'cache-control': 'private, no-cache' }
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers: kept })
   return new Reply(text, { ...headers, ...kept }, status)

@@ -345,7 +345,7 @@ const sampling: Record<string, JsonSchema> = {
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
-/** Marks a field as unsupported if its value matches `kind`. Used if ignoring such a value would change the answer. */
+/** Rejects a field if its value matches `kind`. Used if ignoring such a value would change the answer. */
 export function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }

@@ -93,7 +93,10 @@ function tokenOf({ headers }: Request): string | undefined {
   return /^bearer +(tls_\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1]
 }
 
-/** Finds the entry of a token or code. Compares it with every entry, so that the duration reveals nothing. */
+/**
+ * Finds the entry of a token or code. Compares the token or code with every entry, so that the response time reveals nothing about the
+ * entries.
+ */
 function find(all: readonly Kept[], presented: Buffer): Kept | undefined {
   let found: Kept | undefined
   for (const one of all) if (timingSafeEqual(one.hash, presented)) found ??= one

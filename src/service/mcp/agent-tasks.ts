@@ -31,7 +31,7 @@ const approval: JsonSchema = {
 
 /**
  * Offers calls of agents as MCP tasks. Each call is a run, which is stored and limited like the caller's other runs. The id of the task is
- * the id of the run. The user of the client may decide pending items, as the caller may through the API.
+ * the id of the run. The user of the MCP client may decide on pending approvals and questions, as the caller may through the API.
  */
 export class AgentTasks implements McpTasks {
   readonly #parts: Parts
@@ -132,10 +132,10 @@ interface Asked {
 /** Maximum length of a message to a user, in characters. The message must show everything that the user decides on. */
 const longestMessage = 10_000
 
-/** Caches the items for each outcome, because the list may be large and is read repeatedly. */
+/** Caches the approvals and questions of each outcome, because clients poll for them and the list may be large. */
 const asked = new WeakMap<Outcome, Asked[]>()
 
-/** Returns the approvals and questions of a run that a client can decide. They are shown completely, and are short enough to read. */
+/** Returns the approvals and questions that a client can decide. Leaves out those with hidden parts and those that are too long to read. */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
   if (known !== undefined) return known
@@ -155,7 +155,7 @@ function askedIn(outcome: Outcome): Asked[] {
   return found
 }
 
-/** Names the sub-agents that ask, if there are any. */
+/** Returns the names of the sub-agents that ask, as the start of the message. Returns `''` if the run itself asks. */
 function agentsOf({ path }: JsonObject): string {
   const agents = Array.isArray(path) ? path.filter(isJsonObject).map(({ agent }) => String(agent)) : []
   return agents.length === 0 ? '' : `(the agent ${agents.join(' › ')}) `

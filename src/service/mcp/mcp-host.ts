@@ -92,7 +92,7 @@ export class McpHost {
     const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
     const tasks = this.#tasksFor(caller, context)
-    // A call of a tool starts no run, so it gets the metadata that a run would have.
+    // A tool call over MCP starts no run, so the call gets the metadata that a run of this caller would have.
     const { tenant } = caller
     const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
     // A call of an agent is not admitted here, because its run is admitted when it starts.

@@ -26,7 +26,7 @@ const dayMs = 86_400_000
 const mostRuns = 20_000
 const forgottenAtOnce = 1_000
 const pageOfRuns = 200
-/** Maximum number of unfinished runs that are read again. */
+/** Maximum number of unfinished runs that are remembered, to read them again until they have ended. */
 const mostOpen = 1_000
 const pageOfOpen = 100
 /** Minimum time between reads of the store, in milliseconds, however many readers there are. */
@@ -42,7 +42,7 @@ export class FinishedRuns {
   readonly #runs = new Map<string, FinishedRun>()
   #open = new Set<string>()
   #known = false
-  /** A time after which all ended runs are known, in milliseconds since 1970. Runs that ended earlier may have been dropped. */
+  /** All runs that ended after this time are known, in milliseconds since 1970. Earlier runs may have been dropped. */
   #wholeSince = 0
   #reading: Promise<void> | undefined
   #readAt = Number.NEGATIVE_INFINITY

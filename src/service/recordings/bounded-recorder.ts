@@ -6,7 +6,7 @@ import { RecordingRecorder } from '../../recording/recorder.ts'
 /** The approximate maximum size of one recording, in characters. */
 export const longestRecording = 2_000_000
 export const tooLong: string = `it is longer than ${longestRecording} characters`
-/** The approximate size of a part without its texts, in characters. */
+/** The approximate overhead of a part in addition to its texts, in characters. */
 const ofEach = 500
 
 /** Records one run up to a size limit. If the limit is reached, recording stops, and the recording is marked as incomplete. */

@@ -49,8 +49,8 @@ export class StoredRecording extends BoundedRecorder {
   readonly #sizes: Map<string, number>
   #characters = 0
   /**
-   * The digests of the stored parts. A part is stored again only if its digest changes, which happens if it contains secrets that are found
-   * later.
+   * The digests of the stored parts. A part is stored again only if its digest changes. The digest changes, for example, if a secret in the
+   * part is recognized later.
    */
   readonly #digests = new Map<string, string>()
   /** The names of the parts that must be stored. */
@@ -59,7 +59,7 @@ export class StoredRecording extends BoundedRecorder {
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `left` contains the names of stored parts without a recording. Such parts are left over if other parts were deleted to make room. */
+  /** `left` contains the names of stored parts that no longer form a recording, because other parts were deleted to make room. */
   constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
@@ -70,13 +70,13 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     for (const name of left) this.#changed.add(name)
-    // An earlier process may have written the stored parts with the secrets that are known now.
+    // An earlier process has already redacted these secrets in the stored parts, so the parts need not be written again.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
   /**
    * Stores new parts, and redacts newly found secrets in stored parts. Resolves when the journal may record the completed step. Never
-   * rejects: a write that failed is repeated with the next write.
+   * rejects: parts whose write failed are written again with the next parts.
    */
   async keep(): Promise<void> {
     const { live } = this
@@ -99,7 +99,7 @@ export class StoredRecording extends BoundedRecorder {
     this.#changed.add('given')
   }
 
-  /** A nested run is stored with its call. */
+  /** Nested runs are ignored here, because they are stored with their call. */
   protected override async stepEnded({ runId }: RecordedScope): Promise<void> {
     if (runId === this.#parts.run.id) await this.keep()
   }
@@ -112,7 +112,7 @@ export class StoredRecording extends BoundedRecorder {
     const { steps = {} } = this.live ?? {}
     const { [part]: call } = steps
     if (!isCall(call)) return
-    // A nested run that is repeated is recorded in the call that started it, so this call is stored again.
+    // If a nested run is repeated, its recording changes inside the call that started it, so every step with this call is stored again.
     for (const [key, step] of Object.entries(steps)) if (isCall(step) && step.id === call.id) this.#changed.add(key)
   }
 
@@ -122,7 +122,7 @@ export class StoredRecording extends BoundedRecorder {
     const { isStopped } = this
     const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
     if (!this.#parts.shown.writesInOrder) await written?.stored
-    // If this write has stopped the recording, the note that says so must be written, too.
+    // If the recording was stopped during this write, the note about the stop must be written, too.
     if (!isStopped && this.isStopped) await this.#write(live)
   }
 
@@ -130,13 +130,14 @@ export class StoredRecording extends BoundedRecorder {
   async #handOver(live: RecordedRun, names: Set<string>): Promise<{ stored: Promise<unknown> }> {
     const { run, shown } = this.#parts
     this.#secrets.add(run.redactor.secrets)
-    // The parts are read now, because the run continues meanwhile, and parts that it adds have not been searched for secrets.
+    // The parts are copied before the search for secrets. The run continues meanwhile, and the search doesn't cover anything that the run
+    // adds.
     const changed = [...names].toSorted(compareSteps).map((name) => partOf(live, name))
     for (const { name, value } of changed) {
       if (isStep(name, value)) await inTurns(this.#secrets.learn({ given: live.given, steps: { [name]: value } }))
     }
     const { size } = this.#secrets
-    // Newly found secrets are removed from all stored parts at once, because a run may never end.
+    // Newly found secrets are removed from all stored parts now instead of at the end, because a run may never end.
     if ((this.#secretsWritten ?? size) < size) {
       for (const name of ['given', ...Object.keys(live.steps)]) {
         if (names.has(name)) continue
@@ -173,7 +174,7 @@ export class StoredRecording extends BoundedRecorder {
     const secrets = this.#secrets
     if (name === 'given') return this.#jsonOf(name, given, () => secrets.cleanInput(given))
     if (!isStep(name, value)) return this.#jsonOf(name, value, () => secrets.clean(value))
-    // The part is shortened first, because only the stored parts need to be searched.
+    // The step is shortened first, so that only the text to be stored is searched.
     const short = shortStep(given, before, value)
     return this.#jsonOf(name, short, () => secrets.cleanStep(short))
   }
@@ -197,7 +198,7 @@ export class StoredRecording extends BoundedRecorder {
   }
 }
 
-/** A part of the run at a certain time. */
+/** A part of the recording, as it was when it was read. */
 interface Part {
   name: string
   value: RecordedPart | undefined

@@ -19,8 +19,8 @@ export function argumentsIn(json: string, most: number): Json | undefined {
 }
 
 /**
- * Returns the secret arguments of each tool. The tools of sub-agents are included, because the pending items of sub-agents are shown as
- * items of the run.
+ * Returns the secret arguments of each tool. The tools of sub-agents are included, because their pending approvals and questions are shown
+ * with the outer run.
  */
 export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<string>> {
   const keys = new Map<string, ReadonlySet<string>>()
@@ -75,8 +75,8 @@ export function resultAsJson({ error, ...result }: RunResult): Record<string, un
 }
 
 /**
- * Number of shown characters that are kept as context for the search, such as the name before a secret value, or the user before a
- * password.
+ * The number of characters that are searched again as context after they were shown. For example, the name before a value may say that the
+ * value is a secret.
  */
 const keptOfShown = 512
 /**
@@ -128,7 +128,7 @@ export class StreamedText {
     this.#next = this.#held.length < mostAtOnce ? 0 : this.#held.length * 1.25
     const given = text.slice(0, end)
     this.#shown = given.slice(-keptOfShown)
-    // A match that starts in the shown text is ignored, because it was already ruled out together with all the text before it.
+    // A match that starts in the text that was already shown is ignored: an earlier search, with more context, found no secret there.
     const parts = look.found.filter(({ from }) => from >= start && from < end)
     return hideParts(given, parts, start)
   }

@@ -105,7 +105,8 @@ export class EventRedactor {
       case Event.REASONING_DELTA:
         return this.#takeText(event, held)
       default:
-        // The held texts don't end at every event, because a call that is written as text may start before the text around it has ended.
+        // Most events don't end the texts that are held back. For example, a call that a model writes as text may start before the text
+        // around the call has ended.
         return [
           ...(await this.#takeInputs(held)),
           ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),
@@ -127,7 +128,7 @@ export class EventRedactor {
 
   /** Redacts a result. Leaves out the values that tools returned. Yields to the event loop, because a result may be megabytes long. */
   async redactResult(result: RunResult): Promise<Record<string, unknown> & { pending: object[] }> {
-    // Secrets are collected only from the calls of this run, because the client reports the calls in the history.
+    // Secrets are collected only from the calls of this run, not from the calls in the history, because the client supplied the history.
     for (const { tool, args, rawArguments } of result.toolCalls) this.learn(tool, args ?? rawArguments)
     this.#hidden = new Map()
     try {
@@ -330,7 +331,7 @@ export class EventRedactor {
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** Whether this event ends the texts of a model's response. A text that was cut off may be continued, so it doesn't end. */
+/** Whether this event ends the texts of a model's response. A response that was cut off may be continued, so its texts don't end. */
 function endsText(event: RunEvent): boolean {
   if (event.type === Event.MODEL_END) return event.finishReason !== 'length'
   return event.type === Event.RUN_END || (event.type === Event.MODEL_START && !event.continues)

@@ -8,11 +8,11 @@ import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 
 /** A decision sent over the API. */
 export type GivenDecision = Decision & {
-  /** Whether the decision also applies to the hidden parts of the item. */
+  /** Whether the client accepts that the decision also applies to the parts of the call that it can't see. */
   acknowledgeHidden?: boolean
 }
 
-/** Maximum number of paths for an item. `args` and `about` have separate limits. */
+/** Maximum number of listed paths, separately for `args` and `about`. */
 const maxPaths = 100
 /**
  * Maximum length of a path, in characters. The limit is needed because a model chooses the keys. If a path is longer, the path of its
@@ -23,8 +23,8 @@ const maxLength = 500
 const maxNamed = 5
 
 /**
- * Returns the paths of the hidden parts of a pending item, as JSON Pointers into the shown item. At most 100 paths are returned for `args`,
- * and at most 100 for `about`.
+ * Returns the paths of the hidden parts of a pending item, as JSON Pointers into the shown item. Returns at most 100 paths each for `args`
+ * and `about`.
  */
 export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
   return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]

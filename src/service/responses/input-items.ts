@@ -41,8 +41,8 @@ export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
 }
 
 /**
- * Throws an `HttpProblem` 400 unless every output has a call and every call has an output. Otherwise, the model would not see an output, or
- * would get a result that nobody sent. `before` is the conversation that the items continue.
+ * Throws an `HttpProblem` 400 unless every output has a call and every call has an output. An output without a call would never reach the
+ * model. For a call without an output, the model would get an invented result. `before` is the conversation that the items continue.
  */
 export function checkOutputs(input: string | readonly JsonObject[], before: readonly ChatMessage[]): void {
   const open = unanswered(before)

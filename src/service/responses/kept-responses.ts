@@ -57,7 +57,7 @@ export class KeptResponses {
    */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
-  /** The latest read of each caller. It settles when the read is done. */
+  /** The latest read of each caller. Settles when this read is done. */
   readonly #reading = new Map<string, Promise<void>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {
@@ -93,8 +93,8 @@ export class KeptResponses {
 
   /**
    * Passes a stored response to `use`, and resolves with the result of `use`. Resolves with undefined if the response is not stored or
-   * belongs to another caller. Responses may be large, so each caller's responses are read one at a time, and `use` can refuse a response
-   * if there is no room for it. Rejects with `session_failed`, or with the error that `use` throws.
+   * belongs to another caller. Each caller's responses are read one at a time, because they may be large. `use` may throw, for example if
+   * there is no room for the response. Rejects with `session_failed`, or with the error that `use` throws.
    */
   async find<T>(id: string, caller: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
     const name = identityOf(caller)
@@ -212,8 +212,8 @@ export class KeptResponses {
 const mostCharacters = 8_000_000
 
 /**
- * Returns the messages of a conversation, followed by `others`. Its length and its number of values are limited, as in requests. Rejects
- * with an `HttpProblem` 400.
+ * Returns the messages of a stored conversation, followed by `others`. Rejects with an `HttpProblem` 400 if the conversation has more
+ * characters or values than a request may have.
  */
 export async function continued({ messages }: KeptResponse, others: readonly ChatMessage[]): Promise<ChatMessage[]> {
   const read: ChatMessage[] = []

@@ -16,7 +16,10 @@ interface NamespaceTool {
   tools: FunctionTool[]
 }
 
-/** A tool of a request. A tool of any other type is run by the provider, such as `web_search`, or takes input that is not JSON. */
+/**
+ * A tool in a request. Tools with any other type can't be used here: either the provider runs them, such as `web_search`, or their input is
+ * not JSON.
+ */
 export type RequestedTool = FunctionTool | NamespaceTool | { type: string }
 
 /** The name of a function in a request. */
@@ -28,7 +31,7 @@ interface WrittenName {
 /** Maximum number of functions in all namespaces of a request. */
 const mostFunctions = 512
 
-/** The tools of a request. They have one name for the agent and another for the client. */
+/** The tools of a request. A tool may have one name for the agent and another name for the client. */
 export interface ReadTools {
   tools: ClientTool[]
   /** The types of the tools that were left out, because only their provider can run them. */
@@ -57,7 +60,10 @@ export function readTools(requested: readonly RequestedTool[]): ReadTools {
   return { tools, leftOut: [...leftOut], writtenName: (name) => written.get(name) ?? { name } }
 }
 
-/** Returns the agent's name for a function in a namespace. The name is always the same, so that later requests refer to the same tool. */
+/**
+ * Returns the agent's name for a function in a namespace. The same function always gets the same name, so that later requests refer to the
+ * same tool.
+ */
 export function nameIn(namespace: string, name: string): string {
   const [legal = name] = legalToolNames([`${namespace}__${name}`])
   return legal

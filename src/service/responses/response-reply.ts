@@ -18,8 +18,8 @@ export interface ResponseReplyOptions {
   request: ResponseRequest
   tools: Pick<ReadTools, 'writtenName'>
   /**
-   * Stores the response and its conversation. Never rejects. Resolves with false if storing failed. The function is undefined if the
-   * response must not be stored.
+   * Stores the response and its conversation. Never rejects. Resolves with false if storing failed. Undefined if the response must not be
+   * stored.
    */
   keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
 }
@@ -85,7 +85,7 @@ export class ResponseReply implements ClientReply {
     return this.#isBeingKept
   }
 
-  /** Whether text can be taken back. An event that was sent can't. */
+  /** Whether the reply can drop text of a model response that is cut off. A streamed reply can't, because its events have been sent. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
@@ -220,7 +220,7 @@ export class ResponseReply implements ClientReply {
     return { ...this.#settings, status: 'in_progress', output: [...this.#output], usage: null, error: null, incomplete_details: null }
   }
 
-  /** Writes an event. If `fields` are large and stay in memory in any case, pass a function that returns them. */
+  /** Writes an event. If the fields are large and stay in memory anyway, pass a function that returns them. */
   #write(type: string, fields: object | (() => object)): void {
     const { frames } = this
     if (frames === undefined) return

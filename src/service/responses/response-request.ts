@@ -76,7 +76,7 @@ function chosenName({ name, namespace }: { name: string; namespace?: Maybe<strin
   return namespace ? nameIn(namespace, name) : name
 }
 
-/** Whether the answer must be JSON. The text of the response is then only the answer. */
+/** Whether the answer must be JSON. If so, the text of the response contains only the answer. */
 export function wantsJson({ text }: ResponseRequest): boolean {
   return (text?.format?.type ?? 'text') !== 'text'
 }

@@ -138,7 +138,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         try {
           const feed = runs.feed.of(caller.tenant)
           const response = streams.respond(new LogReader(feed, { after: readLastEventId(request) }), { onClose: release })
-          // The feed now has a reader, so the events of new runs are shown at once.
+          // The feed now has a reader, so new events are no longer buffered. The events that were buffered so far are shown now.
           await runs.showAll()
           return response
         } catch (error) {

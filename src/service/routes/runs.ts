@@ -180,7 +180,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       responses: { 200: aRun },
       answer: async (call) => {
         const run = await find(call, parts)
-        // The response of an ended run may be refused, because it only shows the run again.
+        // The response may be refused only if the run has already ended, because then the request had no other effect.
         const mustArrive = run.status !== 'ended'
         await runs.cancel(run, 'cancelled')
         return respondWith(run, call, parts, { mustArrive })
@@ -311,7 +311,7 @@ async function streamEvents(
 }
 
 function readerOf(run: ServiceRun, after: number): LogReader {
-  // The ending is stored, so that a slow reader gets it even if the run has resumed meanwhile.
+  // Keeps the first ending, so that a slow reader gets it even if the run has resumed meanwhile.
   let ended: string[] | undefined
   void run.ended.then(() => {
     ended = run.toParts()
@@ -343,7 +343,7 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Answer> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  // The room for the response is checked first, because a caller without room should retry later, before anything is decided.
+  // The room for the response is checked first, so that a caller without room can retry before anything is decided.
   parts.limiter.checkCharacters(call.caller.name)
   const outcome = parts.runs.pauseOf(run)
   const { waitsFor, summary } = outcome

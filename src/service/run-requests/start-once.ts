@@ -44,8 +44,8 @@ export class StartOnce {
   }
 
   /**
-   * Returns the run that this request has already started. If there is none, starts a run with `begin`. `otherwise` is the id of the new
-   * run if the request has no key.
+   * Starts a run with `begin`, unless a request with the same key has already started one. In that case, returns the existing run.
+   * `otherwise` is the id of the new run if the request has no key.
    */
   async start(call: Call, otherwise: string, begin: Begin): Promise<ServiceRun> {
     const id = idOf(call)

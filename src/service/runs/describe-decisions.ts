@@ -103,8 +103,8 @@ export class DecisionNote {
   }
 
   /**
-   * Removes the record of a decision that could not be carried out. Never rejects. If the record can't be removed, it still shows what
-   * somebody requested.
+   * Removes the record of a decision that could not be carried out. Never rejects. If removing the record fails, the record stays, as a
+   * record of what was requested.
    */
   async withdraw(): Promise<void> {
     this.#run.decisions = this.#before

@@ -9,8 +9,8 @@ import type { ServiceRun } from './service-run.ts'
 import type { Outcome } from './stored-run.ts'
 
 /**
- * Executes runs. One implementation has a journal that records their steps; the other executes them in this process alone. Both store the
- * results.
+ * Executes runs. One implementation records the steps of runs in a journal. The other has no journal, so its runs end with this process.
+ * Both store the results.
  *
  * Contract: unless documented otherwise, methods that return a promise may reject if the store fails, and are awaited.
  */
@@ -26,7 +26,7 @@ export interface Execution {
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean>
   /** Ends an execution: stores the outcome and settles the run. Rejects if storing fails. */
   end(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** Called if this process could not follow an execution to its end. */
+  /** Called if an error in this process prevents it from following an execution to its end. */
   breakOff(run: ServiceRun): Promise<void>
   /** Called if a run could not be started. */
   discard(run: ServiceRun): void

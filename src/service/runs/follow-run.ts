@@ -27,7 +27,7 @@ export interface RunWatcher {
 
 /** Receives the redacted events of a run. */
 export interface EventSink {
-  /** Whether somebody looks at the run from its start. Otherwise, events may be held until somebody looks at the run. */
+  /** Whether the events are needed from the start of the run. If false, events may be buffered until a client asks for them. */
   readonly isSeen: boolean
   add(event: RunEvent): void
   /** Resolves when all events are stored. */
@@ -58,7 +58,7 @@ interface FollowerParts {
   observer: RunObserver
   /** Called with the outcome of the run. Must not reject. */
   ended(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** Called if the run has ended before anybody looked at it. Must not throw. */
+  /** Called if the run has ended before any client asked for its events. Must not throw. */
   endedUnseen(run: ServiceRun, result: RunResult): void
   /** Called if the run could not be followed to its end. Must not reject. */
   brokeOff(run: ServiceRun, error: unknown): Promise<void>
@@ -147,5 +147,5 @@ export async function showEvent(run: ServiceRun, event: RunEvent, sink: EventSin
   }
 }
 
-/** The events before which a run may have found secrets and removed them. `stream.hidden` contains these secrets. */
+/** Before one of these events, a run may have found and removed secrets. `stream.hidden` contains the removed secrets. */
 const hiding: ReadonlySet<EventName> = new Set<EventName>(['TOOL_INPUT_DELTA', 'TOOL_CALL_START', 'TOOL_CALL_REJECTED', 'DECISION_NEEDED'])

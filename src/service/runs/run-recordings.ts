@@ -70,7 +70,7 @@ export class RunRecordings {
     return recordingText({ runId: run.id, run: whole }, new RecordingSecrets([...this.#secrets, ...secrets]))
   }
 
-  /** Deletes the recordings in memory whose runs are no longer stored. `known` returns which runs are stored. */
+  /** Deletes recordings from memory if their runs are no longer stored. `known` returns the ids of the stored runs. */
   async forgetUnknown(known: (runIds: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
     const ids = [...this.#recorders.keys()]
     const kept = ids.length === 0 ? undefined : await known(ids)
@@ -115,7 +115,7 @@ export class RunRecordings {
   }
 
   #grown(runId: string, recorder: BoundedRecorder, by: number): void {
-    // The check is needed because a recorder that was deleted may still be working.
+    // A recorder that was deleted may still be recording, so its size no longer counts.
     if (this.#recorders.get(runId) === recorder) this.#grow(by)
   }
 

@@ -166,8 +166,8 @@ export class RunStore {
     } catch (error) {
       giveBack()
       this.#running.delete(run)
-      // The run is settled, because a client may have found it by its thread. The client will retry after this error, although the run may
-      // have been stored.
+      // Settles the run, because a client may already have found it by its thread. Also discards it, because the run may have been stored,
+      // and the client will start another run after this error.
       run.settle(abortedWith('it could not be started'))
       execution.discard(run)
       throw notStored('The run', error)
@@ -227,8 +227,8 @@ export class RunStore {
   }
 
   /**
-   * Makes all runs visible. Resolves when all events and outcomes so far are in the logs and the store, including those of runs that nobody
-   * has looked at.
+   * Makes all runs visible, including runs whose events were only buffered. Resolves when all events and outcomes so far are in the logs
+   * and the store.
    */
   async showAll(): Promise<void> {
     await this.#unseen.store()
@@ -289,7 +289,7 @@ export class RunStore {
     await this.#open.stored.close()
   }
 
-  /** Returns which of the runs are stored. */
+  /** Returns the ids of the runs that still exist, in memory or in the store. */
   async #known(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const here = ids.filter((id) => this.#running.has(id) || this.#unseen.has(id))
     const stored = await this.#stored.shown.progress(ids)

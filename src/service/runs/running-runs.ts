@@ -32,10 +32,7 @@ export class RunningRuns {
     for (const resolve of this.#onEnd.splice(0)) resolve()
   }
 
-  /**
-   * Resolves when all runs have ended and are stored, or when `signal` aborts. With `which`, waits only for the runs for which this
-   * function returns true.
-   */
+  /** Resolves when all runs have ended and are stored, or when `signal` aborts. `which` selects the runs to wait for. */
   async settled(signal: AbortSignal, which: (run: ServiceRun) => boolean = () => true): Promise<void> {
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => stop(), { once: true })

@@ -6,7 +6,7 @@ import type { ServiceRun } from './service-run.ts'
 
 /**
  * Sends a message to a run. Resolves when delivery is certain: the run will read the message, or list it as `unread` in its result. Rejects
- * with an `HttpProblem`: 409 if the run has ended.
+ * with an `HttpProblem` 409 if the run has ended.
  */
 export async function sayToRun(run: ServiceRun, input: RunInput, execution: Execution): Promise<void> {
   const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)

@@ -100,7 +100,7 @@ export class ServiceRun {
     return this.#head.id
   }
 
-  /** Created on first use, because most chats need no redaction: only the client reads their replies. */
+  /** Created on first use, because most chats need no redaction: only their client reads them. */
   get redactor(): EventRedactor {
     this.#redactor ??= this.#newRedactor()
     return this.#redactor
@@ -147,7 +147,7 @@ export class ServiceRun {
     return this.#outcome
   }
 
-  /** The outcome, even if it has not been announced yet. */
+  /** The outcome, if it is known, even if it has not been announced yet. */
   get coming(): Outcome | undefined {
     return this.#outcome ?? this.#coming
   }
@@ -209,8 +209,8 @@ export class ServiceRun {
   }
 
   /**
-   * Drops the client's tools, which may be large. Called when no more calls of these tools can arrive. Redaction doesn't need them, because
-   * client tools have no secret arguments.
+   * Drops the client's tools, which may be large. Called when no more calls of these tools can arrive. Redaction doesn't need the tools,
+   * because client tools have no secret arguments.
    */
   forgetClientTools(): void {
     if (this.#head.clientTools.length === 0) return

@@ -4,13 +4,13 @@ import { Backlog, isDelta, pieceOf } from '../../ui/web/deltas.ts'
 
 /** Maximum size of the events of a run that are kept unchanged, in characters. */
 const mostKept = 262_144
-/** The memory that an event takes in addition to its texts, and the memory of each value in it, in characters. */
+/** Estimates of memory, in characters: for an event in addition to its texts, and for each value in an event. */
 const perEvent = 200
 const perValue = 8
 
 /**
- * Buffers the events of a run until somebody looks at the run. Buffered events are neither redacted nor written; if nobody ever looks at
- * the run, this work is saved.
+ * Buffers the events of a run until a client asks for them. Buffered events are neither redacted nor written, which saves this work if no
+ * client ever asks.
  */
 export class ShownEvents {
   readonly #show: (event: RunEvent) => Promise<void>
@@ -23,13 +23,13 @@ export class ShownEvents {
   readonly #waiting: RunEvent[] = []
   #shown = Promise.resolve()
 
-  /** `show` is called for one event at a time. `isSeen` says whether somebody looks at the run from its start. */
+  /** `show` is called for one event at a time. If `isSeen` is true, events are shown from the start instead of being buffered. */
   constructor(show: (event: RunEvent) => Promise<void>, isSeen: boolean) {
     this.#show = show
     this.#kept = isSeen ? undefined : new Backlog()
   }
 
-  /** Whether nobody has looked at the run yet, and its events are small enough to stay in the buffer. */
+  /** Whether the events are still buffered: no client has asked for them, and they are small enough. */
   get isUnseen(): boolean {
     return this.#kept !== undefined
   }
@@ -39,7 +39,7 @@ export class ShownEvents {
     return this.#characters
   }
 
-  /** Buffers an event while nobody has looked at the run. Otherwise, shows it after all earlier events. */
+  /** Buffers an event if earlier events are still buffered. Otherwise, shows it after all earlier events. */
   take(event: RunEvent): void {
     if (this.#kept === undefined) this.#waiting.push(event)
     else {
@@ -54,7 +54,7 @@ export class ShownEvents {
     this.reveal().catch(() => {})
   }
 
-  /** Returns the events that nobody has seen, and removes them from the buffer. Adjacent pieces of a text are joined. */
+  /** Returns the buffered events, and removes them from the buffer. Adjacent pieces of a text are joined. */
   drain(): RunEvent[] {
     return this.#kept?.drain() ?? []
   }

@@ -21,7 +21,7 @@ interface UnrecordedRunsParts {
   shown: ShownRuns
   bounds(): RunBounds
   feed: ByTenant<EventLog>
-  /** Whether the store is in memory. A run that nobody has looked at may then be lost with this process. */
+  /** Whether the store is in memory. If so, the events of a chat may stay in the buffer until a client asks for them. */
   inMemory: boolean
 }
 
@@ -61,8 +61,8 @@ export class UnrecordedRuns implements Execution {
       await shown.begin(rowOf(run.head, run.title), { attempt: run.id }).catch(() => {})
     }
     const add = (event: RunEvent) => {
-      // The run is stored at its start in two cases: the store must know that a waiting run has resumed, and which run of a thread is the
-      // newest.
+      // A run is stored at its start in two cases. If a waiting run resumes, the store must show it as running. If the run belongs to a
+      // thread, the store must know that it is the thread's newest run.
       if (run.storedEvents !== undefined || run.head.thread !== undefined) begun ??= begin()
       const data = isDelta(event) ? undefined : JSON.stringify(event)
       for (const one of [run.log, ...feed.with(run.head)]) one.append(event, data)

@@ -21,7 +21,7 @@ interface Kept extends UnseenRun {
 type Bounds = Pick<RunBounds, 'count' | 'ageMs' | 'characters'>
 
 /**
- * Runs that ended before anybody looked at them. They are stored when somebody requests runs for the first time. Runs that exceed the
+ * Runs that ended before any client asked for them. They are stored when a client requests runs for the first time. Runs that exceed the
  * limits on stored runs are dropped.
  */
 export class UnseenRuns {

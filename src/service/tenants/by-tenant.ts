@@ -6,8 +6,8 @@ import { hasTags, keyOfTenant, type Owned } from './tenant.ts'
 const mostTenants = 100
 
 /**
- * Holds a `Part` for all runs, and a `Part` for each tenant. The numbers in a tenant's part reveal nothing about other tenants. A tenant's
- * part is created on first use.
+ * Holds a `Part` for all runs, and a `Part` for each tenant. Event numbers are counted separately in each part, so a tenant's numbers
+ * reveal nothing about other tenants. A tenant's part is created on first use.
  */
 export class ByTenant<Part> {
   readonly whole: Part

@@ -153,9 +153,9 @@ function respond(
   return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
 }
 
-/** Returns a function that says how the run ended. It returns undefined while the run continues. */
+/** Returns a function that returns the ending of the run, or undefined while the run continues. */
 function endingOf(run: ServiceRun): () => RunEnding | undefined {
-  // The ending is stored, so that a slow page gets it even if the run has resumed meanwhile.
+  // Keeps the first ending, so that a slow page gets it even if the run has resumed meanwhile.
   let ended: RunEnding | undefined
   void run.ended.then(() => {
     ended = shownEnding(run) ?? leftEnding(run)

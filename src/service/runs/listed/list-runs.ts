@@ -27,7 +27,7 @@ export interface ListQuery
   /** Selects runs created at or after `after` and before `before`, both in milliseconds since 1970. */
   after?: number | undefined
   before?: number | undefined
-  /** Whether outputs are shortened. */
+  /** Whether to shorten the outputs. */
   isShort?: boolean
   /** Whether to return totals over all matching runs. */
   hasTotals?: boolean
@@ -56,7 +56,10 @@ interface ListSources {
 interface Listed {
   createdAt: number
   json(): string
-  /** The positions after this run at which the list continues: in the store, and among the runs that are not stored yet. */
+  /**
+   * The positions at which the next page starts if this run is the last of its page: `inJournal` in the store, and `inMemory` among the
+   * runs that are not stored yet.
+   */
   inJournal?: string
   inMemory?: number
 }
@@ -136,8 +139,8 @@ async function listNewest(
 }
 
 /**
- * Lists runs starting at an offset. Runs that are not stored yet come first if the order is newest first. In every other order, they come
- * last, because their end and their cost are not known yet.
+ * Lists runs starting at an offset. If the order is newest first, runs that are not stored yet come first. In every other order, they come
+ * last, because their final duration and cost are not known yet.
  */
 async function listByPlace(
   { offset = 0, ...wanted }: ListedQuery,
@@ -232,7 +235,7 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   if (asked.process === 'gone' || (asked.process === 'alive' && status !== 'running')) return false
   if (!hasTags(head, wanted.tags ?? [])) return false
   if ((summary?.usage?.costUsd ?? -1) < (wanted.minCostUsd ?? -1)) return false
-  // Conditions on the end of a run never match here, because a run that has ended is about to be stored.
+  // A run that is not stored counts as running, so it matches no condition on the end of a run.
   if (wanted.minWorkedMs !== undefined || wanted.endedAfter !== undefined || wanted.endedBefore !== undefined) return false
   const createdAt = Date.parse(run.head.createdAt)
   if (createdAt < (wanted.createdAfter ?? createdAt) || createdAt >= (wanted.createdBefore ?? Number.POSITIVE_INFINITY)) return false

@@ -8,10 +8,10 @@ import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
 /** How often the caretaker looks for runs to resume, and for data to delete, in milliseconds. */
 const lookEveryMs = 1_000
 const tidyEveryMs = 5_000
-/** The first and the longest delay before the caretaker tries again to resume a run, in milliseconds. */
+/** The delay before a failed attempt to resume a run is repeated: the first and the longest delay, in milliseconds. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
-/** How long an ended run that is not shown stays in the journal, in milliseconds. */
+/** How long an ended run stays in the journal if the service doesn't list it, in milliseconds. */
 const keptInJournalMs = 60_000
 /** Maximum number of runs that are resumed at the same time. */
 const takenUpAtOnce = 32
@@ -45,7 +45,7 @@ export class Caretaker {
     this.#parts = parts
   }
 
-  /** Checks the runs immediately, and then at each interval. If `isNew` is true, the store is empty, so the first check is skipped. */
+  /** Checks the runs immediately and then once per interval. `isNew` means that the store is empty, so the first check is skipped. */
   start({ isNew = false }: { isNew?: boolean } = {}): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return

@@ -9,8 +9,8 @@ import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /**
- * Maximum number of events, and of their characters, that are written at once. It is lower than the capacity of a log, so that readers miss
- * no events.
+ * Maximum number of events, and of their characters, that are written at once. The limit is lower than the capacity of an event log, so
+ * that one write can't push unread events out of the log.
  */
 const mostEvents = 500
 const mostCharacters = 500_000

@@ -26,10 +26,7 @@ export class FollowedRuns {
     return [...this.#runs.keys()].find(({ id }) => id === runId)
   }
 
-  /**
-   * Follows the run until it has paused or ended. The run is no longer followed once every caller of `follow` has called the returned
-   * function.
-   */
+  /** Follows the run until it has paused or ended, or until every caller of `follow` has called the returned function. */
   follow(run: ServiceRun): () => void {
     this.#runs.set(run, (this.#runs.get(run) ?? 0) + 1)
     this.#timer ??= setTimeout(() => void this.#look(), lookEveryMs).unref()
@@ -62,7 +59,7 @@ export class FollowedRuns {
     const isLeft = () => isHere(run) || !this.#runs.has(run)
     while (progress !== undefined && progress.lastEventId > run.log.lastId) {
       const news = await shown.events(run.id, run.log.lastId)
-      // No events are returned if the newest events were deleted.
+      // The list is empty if the newest events were deleted meanwhile.
       if (news.length === 0) break
       if (isLeft()) return
       for (const event of news) run.log.read(event)
@@ -70,7 +67,7 @@ export class FollowedRuns {
     if (progress?.status === 'running') return
     const now = progress === undefined ? undefined : await read(run.id)
     const outcome = now?.outcome
-    // Stops if the run has been resumed meanwhile.
+    // The run may have been resumed after its progress was read. In that case, the next poll reads it again.
     if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
     if (now !== undefined) run.decisions = now.decisions

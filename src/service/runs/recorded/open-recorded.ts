@@ -62,7 +62,7 @@ export async function openRunStore(place: RunPlace, logger: Logger = defaultLogg
   let opened: OpenedStore | undefined
   try {
     const store = await openStore(place, logger)
-    // The journal takes over no runs by itself, because the service decides which abandoned runs are resumed.
+    // The journal doesn't resume abandoned runs by itself, because the service decides which runs are resumed.
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }

@@ -1,7 +1,7 @@
 import { ToolloopError } from '../../../core/errors.ts'
 import { HttpProblem } from '../../http/problem.ts'
 
-/** The error of resuming a run that another process executes. */
+/** Thrown if a run can't be resumed here because another process executes it. */
 export class RunsElsewhere extends Error {
   /** Whether the decisions on the run have been stored. */
   readonly isDecided: boolean

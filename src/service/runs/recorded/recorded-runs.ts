@@ -70,7 +70,7 @@ export class RecordedRuns implements Execution {
   readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
   readonly #journal: RunJournal
-  /** Runners without a recorder. The key is the agent's runner, which has one. */
+  /** Runners without a recorder, by the agent's own runner, which has a recorder. */
   readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
   readonly #done = new SharedRuns()
   #isClosed = false
@@ -160,7 +160,7 @@ export class RecordedRuns implements Execution {
   async end(run: ServiceRun, intended: Outcome): Promise<void> {
     run.comeTo(intended)
     const outcome = await this.settle(run, intended)
-    // If there is no outcome, another process has stored one, which takes precedence.
+    // Another process has taken over the run. The outcome that the other process stores takes precedence.
     if (outcome === undefined) this.followed.follow(run)
     else run.settle(outcome)
   }
@@ -179,8 +179,8 @@ export class RecordedRuns implements Execution {
   }
 
   /**
-   * Stores the outcome of a run and returns it. If there is no room for another waiting run, the outcome is that the run has ended. Returns
-   * undefined if another process has taken over the run.
+   * Stores the outcome of a run and returns it. If there is no room for another waiting run, ends the run instead, and stores and returns
+   * that outcome. Returns undefined if another process has taken over the run.
    */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
     const write = async (outcome: Outcome) => {
@@ -255,7 +255,7 @@ export class RecordedRuns implements Execution {
     if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
     await this.#clear(run)
-    // If the run continues, somebody has decided on it meanwhile, so it is cancelled again.
+    // If the run is running again, a decision has resumed it meanwhile, so it is cancelled again.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
 
@@ -282,7 +282,7 @@ export class RecordedRuns implements Execution {
       await this.engine.result(id)
       return endsHere
     } catch (error) {
-      // The journal no longer has the run, because the run has ended. It is only shown.
+      // The journal no longer has the run, because the run has ended. Only the store of shown runs still has it.
       if (isUnknownRun(error)) return false
       throw error
     }
@@ -293,7 +293,7 @@ export class RecordedRuns implements Execution {
     this.followed.close()
   }
 
-  /** Takes over the outcome that is stored. Resolves with false if the run continues. */
+  /** Settles the run with the stored outcome. If no outcome is stored, marks the run as running and resolves with false. */
   async #settleAsShown(run: ServiceRun): Promise<boolean> {
     const now = await this.get(run.id)
     if (now?.outcome !== undefined) run.settle(now.outcome)

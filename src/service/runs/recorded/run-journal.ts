@@ -26,7 +26,7 @@ interface RunJournalParts {
 
 /**
  * Wraps the journal for the runners of the service. Stores the head of a run, which describes its origin, together with the input. Notifies
- * readers of the run when an execution starts. If the run was given up meanwhile, it ends without being executed.
+ * readers of the run when an execution starts. A run that was given up before an execution starts ends without being executed.
  */
 export class RunJournal implements Journal {
   readonly #parts: RunJournalParts
@@ -45,7 +45,7 @@ export class RunJournal implements Journal {
         const run = this.#parts.runOf(runId)
         const recorded = input === undefined || run === undefined ? input : ({ head: run.head, run: input } as never)
         await engine.start(runId, recorded, metadata, run?.head.thread)
-        // A runner that passes no input resumes a known run, whose decisions have already been stored.
+        // Without an input, the runner resumes an existing run. The decisions on such a run have already been stored.
         await this.#checkHere(engine, runId, input === undefined)
       },
       result: async (runId) => {
@@ -156,7 +156,7 @@ class WatchedSteps implements AroundSteps {
       await this.#bringMessages()
       const heard = await look()
       if (control.listens || (heard as Partial<Steering>).stops) return heard
-      // If `closeMessages` fails, another message has arrived meanwhile.
+      // `closeMessages` resolves with false if another message has arrived meanwhile.
       if (await this.#shown.closeMessages(this.#steps.runId, this.#taken + control.waiting.length)) return heard
     }
   }

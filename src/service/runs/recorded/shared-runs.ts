@@ -1,6 +1,8 @@
 import type { ServiceRun } from '../service-run.ts'
 
-/** Caches ended runs in memory. All concurrent readers of a run share one copy, so that many readers need as little memory as one. */
+/**
+ * Caches ended runs in memory. All concurrent readers of a run share one copy, so that many readers need no more memory than one reader.
+ */
 export class SharedRuns {
   readonly #reading = new Map<string, Promise<ServiceRun>>()
   readonly #read = new Map<string, WeakRef<ServiceRun>>()

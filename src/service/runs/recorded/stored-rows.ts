@@ -23,7 +23,7 @@ export async function outcomeRow(
   return { ...told, ...did, title, words: run.wordsOf(summary), summary: await writeJson(summary) }
 }
 
-/** Reads the head of a run from a row. If the run has ended, the row has fewer fields. */
+/** Reads the head of a run from a row. The row of an ended run has only the fields that are needed to show the run. */
 export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title, createdAt }: ShownRun): RunHead {
   if (head !== '') return JSON.parse(head)
   return {
