@@ -86,7 +86,10 @@ export interface ShownRuns {
   unsettled(forMs: number): Promise<string[]>
   /** The number and total size of waiting runs: the runs of one caller, the runs that have all of these tags, or all runs. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
-  /** Resolves with true in only one process per period; that process may delete old data. Absent: every process may delete old data. */
+  /**
+   * Resolves with true in only one process per period; that process may delete old data. If the method is absent, every process may delete
+   * old data.
+   */
   mayTidy?(periodMs: number): Promise<boolean>
   /**
    * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only the data in this store

@@ -108,7 +108,7 @@ export interface LargeResultOptions {
    */
   shownBytes?: number
   /**
-   * Maximum number of bytes that a run stores, including its nested runs. A result that no longer fits is not stored, but cut to
+   * Maximum number of bytes that a run and its nested runs store together. A result that no longer fits is not stored, but cut to
    * `maxResultBytes`. `Infinity`: no limit. Default 33,554,432.
    */
   keptBytes?: number

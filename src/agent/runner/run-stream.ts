@@ -128,7 +128,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 }
 
-/** The error that an iteration throws at its end, because otherwise a failed run would look like an answered one. */
+/** The error that an iteration throws at its end, because otherwise a failed run would look like an answered run. */
 function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | undefined): RunError | undefined {
   const { stopReason, error } = result
   if (error === undefined || (stopReason === 'aborted' && signal?.aborted === true)) return undefined

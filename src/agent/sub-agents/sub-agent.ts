@@ -56,7 +56,8 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   /** The effect of the agent's run. Default `'unsafe'`. */
   effect?: ToolEffect
   /**
-   * Whether a call needs an approval before the agent runs: true, or a predicate over the arguments. Default false. See `Tool.approval`.
+   * Whether a call needs an approval before the agent runs: either true, or a function of the arguments. Default false. See
+   * `Tool.approval`.
    */
   approval?: boolean | ((args: TaskInput<S>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
 }

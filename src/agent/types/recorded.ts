@@ -19,7 +19,7 @@ export interface PlannedCall {
   args?: JsonObject
   /** `client`: the tool has no `execute`, so the caller runs it. */
   action: 'run' | 'client' | 'reject'
-  /** Set if the call needs an approval first. `about`: what the tool shows the approver. */
+  /** Set if the call needs an approval first. `about`: the information that the tool shows the approver. */
   approval?: true | { about: Json }
   decision?: MadeDecision
   /** How often an approver has changed the call's arguments. */
@@ -36,7 +36,9 @@ export interface PlannedCall {
   note?: string
   /** The plan's decision on the call. */
   plan?: CallChange
-  /** Set in a preview: the call is noted, and carried out only if it is approved. `about`: what the tool shows the approver. */
+  /**
+   * Set in a preview: the call is noted, and carried out only if it is approved. `about`: the information that the tool shows the approver.
+   */
   intent?: true | { about: Json }
   script?: ScriptLine
 }
