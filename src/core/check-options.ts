@@ -13,8 +13,8 @@ export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefin
 type Names = Readonly<Record<string, unknown>>
 
 /**
- * The options of another object, which callers may pass by mistake. `names`: the names of these options. `of`: a description of that
- * object, for the message.
+ * Options that belong to another object. Callers may pass them by mistake. `names`: the names of these options. `of`: a description of that
+ * other object, for the message.
  */
 export interface OtherOptions {
   names: Names
@@ -67,8 +67,9 @@ function meantName(name: string, names: Names): string | undefined {
 const checkedTakers = new WeakSet<object>()
 
 /**
- * Checks an object whose functions are called by name, such as hooks. Throws for a function that would never be called. An instance of a
- * class may have other methods. Such a method is refused only if its name looks like a misspelling.
+ * Checks an object whose functions are called by name, such as hooks. Throws if an object literal has a function with an unknown name,
+ * because it would never be called. An instance of a class may have other methods, so a method with an unknown name is refused only if the
+ * name looks like a misspelling.
  */
 export function checkCallbackNames(taker: object, names: Names, of: string, at: string): void {
   if (checkedTakers.has(taker)) return

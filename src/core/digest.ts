@@ -14,8 +14,8 @@ export function hashOf(value: Json): string {
 }
 
 /**
- * Returns the value with the keys of every object sorted. Copies only objects whose keys are not sorted. This is faster than a replacer for
- * `JSON.stringify`, which is called for each value.
+ * Returns the value with the keys of every object sorted. Copies only objects whose keys are not sorted. A replacer for `JSON.stringify`
+ * would be slower, because it is called for each value.
  */
 export function sorted(value: Json): Json {
   if (Array.isArray(value)) {

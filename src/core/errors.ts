@@ -197,7 +197,7 @@ export interface ModelErrorFields {
   retryable: boolean
   /** How long the provider asks to wait, in milliseconds. */
   retryAfterMs?: number
-  /** The part of the response that arrived before the failure. */
+  /** What arrived of the response before the failure. */
   partial?: { text: string; reasoning?: string; usage?: Usage }
   cause?: unknown
 }
@@ -316,8 +316,8 @@ function isReadable(value: unknown, depth: number): boolean {
 }
 
 /**
- * The `catch` handler for the dynamic import of an optional package. The import must also be inside a `try`. If the package is not
- * installed, esbuild can bundle the import only with the `catch`, and Turbopack only with the `try`.
+ * Rethrows the error. Used as the `catch` handler for the dynamic import of an optional package. The import must also be inside a `try`. If
+ * the package is not installed, esbuild can bundle the import only with the `catch`, and Turbopack only with the `try`.
  */
 export function rethrow(error: unknown): never {
   throw error

@@ -69,8 +69,8 @@ export interface MadeDecision {
    */
   path?: PathStep[]
   /**
-   * Earlier decisions on the same call, oldest first. A call has several decisions if it was approved and then asked a question, or if its
-   * agent makes several calls that need a decision.
+   * Earlier decisions on the same call, oldest first. A call has several decisions if it was first approved and its tool then asked a
+   * question. It also has several if it runs an agent that makes several calls that need a decision.
    */
   earlier?: MadeDecision[]
 }
@@ -115,8 +115,8 @@ export interface EventPayloads {
     outcome: Extract<ToolCallOutcome, 'ok' | 'failed' | 'timeout' | 'cancelled'> | 'question'
     errorCode?: ErrorCode
     /**
-     * The arguments, redacted: the values of the keys in the tool's `secrets`, and anything that looks like a secret, are hidden. Absent if
-     * the arguments are longer than 65,536 characters.
+     * The redacted arguments. Values under the keys in the tool's `secrets` are hidden, and so is anything that looks like a secret. Absent
+     * if the arguments are longer than 65,536 characters.
      */
     args?: JsonObject
     /**
@@ -142,7 +142,7 @@ export interface EventPayloads {
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
   /** The conversation was handed to another agent, which takes the next turn. */
   HANDOFF: { agent: string; provider: string; model: string }
-  /** A call waits for a decision. The payload equals the item in `pending` of the paused result. */
+  /** A call waits for a decision. The payload is the same as the item in `pending` of the result that the paused run returns. */
   DECISION_NEEDED: {
     kind: 'approval' | 'client_tool' | 'question' | 'budget'
     toolCallId: string
@@ -189,7 +189,7 @@ export interface EventMeta {
   durationMs?: number
   /** On TOOL_CALL_END: whether the call succeeded. */
   ok?: boolean
-  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: the repairs that were needed to parse the call. */
+  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what had to be corrected in the model's text to parse the call. */
   repairs?: string[]
   /** With a durable journal: the step's key, and the execution attempt that emitted the event. */
   step?: string
@@ -198,7 +198,7 @@ export interface EventMeta {
   recorded?: true
 }
 
-/** The part of an event's meta that varies within a run. */
+/** The fields of `EventMeta` that differ between the events of one run. */
 export type EventPlace = Omit<EventMeta, 'runId' | 'time' | 'metadata' | 'parentRunId' | 'parentToolCallId' | 'depth'>
 
 /** An event as `runner.stream()` yields it: the payload with `type` and `meta`. */

@@ -91,7 +91,7 @@ export function isDeeperThan(levels: number, value: unknown): boolean {
   return levels === 0 || (Array.isArray(value) ? value : Object.values(value)).some((item) => isDeeperThan(levels - 1, item))
 }
 
-/** Data that is nested more deeply is not plain, or contains itself. `JSON.stringify` then reports which. */
+/** The nesting depth from which values are left to `JSON.stringify`. It throws if such a value contains itself. */
 const mostLevels = 1_000
 
 /** Does the same as `JSON.parse(JSON.stringify(value))`, but shares texts instead of copying them. */
@@ -131,7 +131,7 @@ function hasJson(value: unknown): boolean {
  */
 const mostValues = 200_000
 
-/** Copies plain data and shares its texts. Undefined if a part of the data is not plain data, or if the data is too large. */
+/** Copies plain data and shares its texts. Undefined if any part of the data is not plain, or if the data is too large. */
 export function copyPlain<T extends object>(value: T): T | undefined {
   const copy = plainCopy(value, 0, { left: mostValues })
   return copy === notPlain ? undefined : (copy as T)

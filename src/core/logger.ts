@@ -16,7 +16,8 @@ export interface Logger {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
   /**
-   * Returns whether records of this level are written, as in pino. The loop logs its steps only if this method returns true for `debug`.
+   * Returns whether records of this level are written, as in pino. The agent loop logs its steps only if this method returns true for
+   * `debug`.
    */
   isLevelEnabled?(level: RecordLevel): boolean
 }
@@ -94,7 +95,7 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   if (redactingLoggers.has(logger) && secrets === undefined) return logger
-  // Unwraps a redacting logger, so that adding secrets redacts everything that the inner logger would redact as well.
+  // If `logger` already redacts, its inner logger is wrapped instead. The records are then not redacted twice.
   const inner = innerLoggers.get(logger) ?? logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
     // A logger that fails must not end a run. The logger's transport reports its own failures.

@@ -53,7 +53,7 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** Additional fields of a message that is a reply of `generate`, or that was built from the result of a query. */
+/** Fields that a message may have in addition, if it is a reply of `generate` or was built from the result of a query. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason

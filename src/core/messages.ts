@@ -3,7 +3,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 /** A plain JSON object. */
 export type JsonObject = { [key: string]: Json }
 
-/** A text part of a message's content. */
+/** A text in the content of a message. */
 export interface TextPart {
   type: 'text'
   text: string
@@ -149,8 +149,8 @@ export function toolMessage(call: { id: string; name: string }, content: Content
 }
 
 /**
- * Converts a tool's name to a name that every provider accepts. This is needed because the model may have called a tool that does not
- * exist.
+ * Converts a tool's name to a name that every provider accepts. This is needed if the model called a tool that does not exist: it can make
+ * up any name.
  */
 export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
@@ -188,8 +188,8 @@ export function copyJson<T>(value: T): T {
 }
 
 /**
- * Removes fields that are undefined. Used for objects that are shown, stored or compared. Also prevents undefined fields from overriding
- * defaults: `{ ...defaults, ...withoutUndefined({ model }) }`.
+ * Removes fields that are undefined. Used for objects that are shown, stored or compared. Also used to keep undefined fields from
+ * overriding defaults: `{ ...defaults, ...withoutUndefined({ model }) }`.
  */
 export function withoutUndefined<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
   const defined: Record<string, unknown> = {}
@@ -205,7 +205,8 @@ export function setField(object: Record<string, unknown>, key: string, value: un
 
 /**
  * Replaces lone surrogates with U+FFFD in all texts of plain JSON, field names included. Returns the value itself if it has no lone
- * surrogates. Providers refuse a request that contains half a character, so a conversation with a lone surrogate could never be continued.
+ * surrogates. A lone surrogate is half a character. Providers refuse a request that contains one, so the conversation could never be
+ * continued.
  */
 export function wellFormed<T>(value: T): T {
   return isWellFormed(value) ? value : (replaced(value) as T)

@@ -1,5 +1,5 @@
 /**
- * The package `yaml`, to be imported dynamically. `yaml` is CommonJS. If it were imported dynamically without this file, a bundle of
- * esbuild would lack its named exports.
+ * The package `yaml`, to be imported dynamically. `yaml` is CommonJS. If it were imported dynamically without this file, its named exports
+ * would be missing in a bundle that esbuild makes.
  */
 export { Composer, isAlias, isMap, isScalar, Lexer, Parser, parse, visit, YAMLError, YAMLParseError } from 'yaml'

@@ -20,8 +20,8 @@ export class DeclaredTools {
   }
 
   /**
-   * Returns the declared tool that a written name refers to: the tool with exactly this name, otherwise the only tool whose name is the
-   * same without decoration, case and escapes.
+   * Returns the declared tool that a written name refers to. This is the tool with exactly this name. If there is no such tool, it is the
+   * only tool whose name is the same when decoration, case and escapes are ignored.
    */
   resolve(written: string): string | undefined {
     if (this.#tools.has(written)) return written

@@ -63,17 +63,17 @@ export interface PastResult {
 }
 
 /**
- * Waits for characters. `feed` consumes the characters that it needs from the cursor. It is called again with each new piece until it
- * returns true.
+ * Waits for characters. `feed` reads the characters that it needs at the cursor. It is called again with each new piece until it returns
+ * true.
  */
 export interface Wait {
   feed(cursor: Cursor): boolean
 }
 
 /**
- * How a reading ended. Determines what happens to the characters read since the last call or rejection. `'done'`: they are skipped.
- * `'text'`: they were not a call, and are passed on as text. Parsing continues at the cursor, so a reader that has read too far must move
- * the cursor back.
+ * How a reading ended, which determines what happens to the characters that were read since the last call or rejection. `'done'`: the
+ * characters are skipped. `'text'`: the characters were not a call, and are passed on as text. Parsing continues at the cursor, so a reader
+ * that has read too far must move the cursor back.
  */
 export type ReadingEnd = 'done' | 'text'
 
@@ -134,7 +134,7 @@ export interface BareForm {
 }
 
 /**
- * Defines how a model without native calls writes calls as text: the markers for parsing them, and the prompt for the model. Consists of
+ * Defines how a model without native tool calls writes calls as text: the markers to look for, and the prompt for the model. Consists of
  * data and pure functions.
  *
  * Contract: the functions are synchronous and must not throw.

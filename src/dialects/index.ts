@@ -24,7 +24,7 @@ const optionNames: OptionNames<TextToolParserOptions> = { dialect: true, tools: 
 
 export { dialectNames }
 
-/** Returns a dialect by its name. A dialect is returned unchanged. Throws `invalid_option` for an unknown name. */
+/** Returns the dialect with a name. If a dialect is passed, returns it unchanged. Throws `invalid_option` for an unknown name. */
 export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect {
   if (typeof dialect !== 'string') return dialect
   const found = dialects.find(({ name }) => name === dialect)

@@ -51,7 +51,7 @@ export const answerMarks: readonly string[] = [
 ]
 
 /**
- * Tokens that end a turn. They are left at the end of the text if the server does not know them:
+ * Tokens that end a turn. A server that does not know such a token leaves it at the end of the text:
  * https://github.com/mzau/mlx-knife/issues/20, https://github.com/logancyang/obsidian-copilot/issues/2284
  */
 export const endTokens: readonly string[] = [
@@ -78,5 +78,5 @@ export const endTokens: readonly string[] = [
 /** HTML tags around struck text. The end tag is also in `endTokens`. */
 export const strikeTags: readonly [open: string, close: string] = ['<s>', '</s>']
 
-/** Tokens that start a turn. After the end of a turn, such a token starts another turn that the model has made up. */
+/** Tokens that start a turn. If the model writes such a token after the end of its turn, it makes up the next turn. */
 export const turnStarts: readonly string[] = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>']

@@ -3,9 +3,8 @@ import type { JsonSchema } from '../tools/tool.ts'
 import { readJsonText } from './bodies/json/json-text.ts'
 
 /**
- * Reads a value that was written as plain text, as the type that its schema requires. Text stays text unless the schema requires another
- * type and the text is a value of that type. Text that can't be read stays text, and validation reports the error. Without a schema, the
- * value stays text.
+ * Converts a value that was written as plain text to a type that its schema allows. If the text is not a value of an allowed type, it stays
+ * text, and validation reports the error. Without a schema, the value stays text.
  */
 export function readTypedValue(text: string, schema: JsonSchema | undefined): unknown {
   if (schema === undefined) return text
@@ -20,7 +19,7 @@ export function readTypedValue(text: string, schema: JsonSchema | undefined): un
   }
   const read = readJsonText(text.trim())
   if (!read.ok || !wanted(read.value)) return text
-  // A number that would lose precision stays text, and the validator decides about it.
+  // A number that would lose precision stays text. The validator decides whether the text is allowed.
   return typeof read.value === 'number' && !Number.isSafeInteger(read.value) && /^\s*-?\d+\s*$/.test(text) ? text : read.value
 }
 

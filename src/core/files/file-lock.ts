@@ -16,8 +16,8 @@ export async function withFileLock<T>(file: string, signal: AbortSignal, work: (
   const lock = new DatabaseSync(file)
   try {
     lock.exec('PRAGMA busy_timeout = 0')
-    // The journal is kept in memory. A journal file would remain if the process is killed, and is not needed because nothing is ever
-    // written.
+    // SQLite's journal is kept in memory: a journal file would be left behind if the process is killed. It is not needed, because nothing
+    // is ever written to the database.
     while (!isTaken(() => lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'))) {
       await pause(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

@@ -35,10 +35,13 @@ export async function checkReplaceable(path: string): Promise<void> {
   await rm(fresh, { force: true })
 }
 
-/** The minimum age of a file that is removed, in milliseconds. Another process may still be writing a younger file. */
+/** A temporary file is removed only if it is at least this old, in milliseconds. Another process may still be writing a younger file. */
 const leftBehindMs = 60_000
 
-/** Removes files that crashes left beside `path`, because they may hold its content. Rejects if a file can't be removed. */
+/**
+ * Removes the temporary files that crashes left beside `path`. They may contain the content that was meant for `path`. Rejects if a file
+ * can't be removed.
+ */
 export async function removeLeftBehind(path: string): Promise<void> {
   const folder = dirname(await realpath(path).catch(() => path))
   const names = (await readdir(folder).catch(() => [])).filter((name) => freshName.test(name))

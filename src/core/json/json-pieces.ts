@@ -2,8 +2,8 @@ import { setField } from '../messages.ts'
 import { giveWay, inTurns } from '../time/give-way.ts'
 
 /**
- * A value as JSON in pieces. Each piece takes a millisecond or two to write or read; 1 MiB as a whole may block a thread for a tenth of a
- * second. `undefined` is written as the empty text.
+ * A value as JSON in pieces. Each piece takes a millisecond or two to write or read. Writing or reading 1 MiB without a break may block a
+ * thread for a tenth of a second. `undefined` is written as the empty text.
  */
 export type JsonPieces =
   | { json: string }

@@ -2,8 +2,8 @@ const [tab, lineFeed, carriageReturn, space, quote, backslash] = [9, 10, 13, 32,
 const [bracket, closingBracket, brace, closingBrace] = [91, 93, 123, 125]
 
 /**
- * Follows the structure of JSON character by character: open brackets and strings. It stores no text and checks no grammar, so it can also
- * read JSON that is cut off or malformed. Accepts UTF-8 bytes as well as characters.
+ * Tracks open brackets and strings in JSON, character by character. Stores no text and checks no grammar, so it can also read JSON that is
+ * cut off or malformed. Accepts UTF-8 bytes as well as characters.
  */
 export class JsonScanner {
   /** The number of open objects and arrays. Negative if more were closed than opened. */
@@ -15,7 +15,7 @@ export class JsonScanner {
   readonly #endsWithLine: boolean
 
   /**
-   * `slashes`: the number of backslashes before each quote. This is greater than 0 for JSON that is itself inside a JSON string.
+   * `slashes`: the number of backslashes before each quote. It is greater than 0 if the JSON is itself inside a JSON string.
    * `endsWithLine`: a line break ends a string. Otherwise an unclosed string would hide everything after it.
    */
   constructor({ slashes = 0, endsWithLine = false }: { slashes?: number; endsWithLine?: boolean } = {}) {
@@ -55,8 +55,8 @@ export class JsonScanner {
   }
 
   /**
-   * In JSON that was quoted as a string n times, 2ⁿ-1 backslashes precede a closing quote. A multiple of 2ⁿ⁺¹ more, which are escaped
-   * backslashes of the string itself, may come before them.
+   * In JSON that was quoted as a string n times, 2ⁿ-1 backslashes precede a closing quote. The string itself may end in backslashes. Each
+   * of these is written as 2ⁿ⁺¹ more backslashes before the others.
    */
   #readInString(code: number): void {
     if (code === backslash) {

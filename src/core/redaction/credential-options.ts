@@ -15,8 +15,8 @@ const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'":
 const inQuotes = /[^\s"']{1,512}/y
 const longestUser = 100
 /**
- * Maximum distance between a command and its option, in characters. When a text is shown in pieces, more than this many characters are kept
- * for the search.
+ * Maximum distance between a command and its option, in characters. Code that shows a text in pieces must therefore keep more than this
+ * many earlier characters for the search.
  */
 const mostBefore = 200
 
@@ -120,8 +120,8 @@ function secretAt(value: string, offset: number): number | undefined {
 const separateOption = /^(?:--[A-Za-z][\w-]{0,60}|-[A-Za-z#]{1,9})$/
 
 /**
- * Hides passwords after their options in a list that may contain the words of a command line: `['-u', 'ann:…']`, `['--token', '…']`.
- * `clean` redacts a single word.
+ * Hides the passwords that follow options such as `-u`, in a list that may be the words of a command line: `['-u', 'ann:…']`, `['--token',
+ * '…']`. `clean` redacts a single word.
  */
 export function hideInWords(words: readonly unknown[], clean: (word: unknown) => unknown): unknown[] {
   let line = ''

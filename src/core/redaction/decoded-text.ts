@@ -5,7 +5,7 @@ export interface DecodedText {
   text: string
   /** For each character of `text`, its index in the original; then the original's length. */
   starts: Int32Array
-  /** The number of characters that later text can't change. An escape that starts after them may be incomplete. */
+  /** The number of characters that later text can't change. Only an escape that starts after these characters may be incomplete. */
   decided: number
 }
 
@@ -19,8 +19,8 @@ const charactersInOnePart = 32_768
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
 /**
- * The first of the code units that represent UTF-8 bytes which don't yet form a character. In well-formed text, these code units never
- * occur alone.
+ * A decoded UTF-8 byte is represented by a code unit until its character is complete. This is the first of these code units. In well-formed
+ * text, they never occur alone.
  */
 const firstByte = 0xdc00
 
@@ -159,7 +159,7 @@ class Decoder {
     else if (isHex(unit) && isHex(before) && this.#unit(2) === percent) this.#replaceByte(2, before, unit)
     else if (isHex(unit) && isHex(before) && this.#unit(2) === x && this.#unit(3) === backslash) this.#replaceByte(3, before, unit)
     else if (isHex(unit) && this.#endsInUnit()) this.#replace(5, this.#hexOf(3, unit))
-    // Drops repeated backslashes: their number says only how deeply the text is quoted.
+    // Drops repeated backslashes, because their number depends only on how deeply the text is quoted.
     else if (before !== backslash || unit !== backslash) this.#put(unit, start)
   }
 

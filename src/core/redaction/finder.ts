@@ -10,14 +10,14 @@ export interface Search {
   state: number
 }
 
-/** Finds all occurrences of many forms in a single pass over the text. */
+/** Finds all occurrences of many forms (ways to write a secret) in a single pass over the text. */
 export class Finder {
   /** Whether texts are case-folded before they are compared. */
   readonly #folds: boolean
   readonly #forms: PatternSet
   /** For each state, the length of the longest form that ends there; 0 if no form ends there. */
   readonly #longest: Uint8Array
-  /** For each state, the number of characters after the form that are hidden as well. */
+  /** For each state, the number of characters to hide after the form that ends there. */
   readonly #behind: Float64Array
   /** A bit set of the hashes of the first two characters of each form. The search skips positions whose hash is not in the set. */
   readonly #beginnings = new Uint8Array(8_192)

@@ -25,14 +25,14 @@ const separator = /[:=>]/g
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
 /**
- * The number of characters of a value that decide whether the value is a secret. Only a secret is read to its end. Otherwise, a text with
- * many names would be read many times.
+ * The first 512 characters of a value decide whether the value is a secret. Only a secret is read to its end: if every value were, a text
+ * with many names would be read many times.
  */
 const mostLookedAt = 512
 
 /** An unquoted value, up to a possible next name and value. */
 const bare = /(?:(?![,;&]["']?[\w.-]{1,40}["']?[=:])[^\s"'`<>\\]){1,512}/y
-/** How far `bare` looks ahead. */
+/** The number of characters that `bare` looks ahead. */
 const aheadOfBare = 48
 /** The rest of a line. Its end may be written as `\n`. */
 const restOfLine = /(?:(?!\\[nr"])[^\r\n]){1,512}/y
@@ -44,7 +44,7 @@ const restOfQuoted = {
 const scheme = /(?:bearer|basic|token|digest|negotiate|apikey|key|aws4-[\w-]{1,30}|hmac[\w-]{0,30}|oauth)[ \t]{1,16}/iy
 const content = /[^<\r\n]{0,4096}/y
 const slashesBeforeQuote = /\\{0,8}(?=["'`])/y
-/** The number of characters that decide whether a text is a cookie. */
+/** This many characters decide whether a text is a cookie. */
 const mostOfCookie = 102
 /** Emphasis around a label in Markdown: `**Password:** …`. */
 const emphasis = /[*_]{1,3}(?=[ \t])/y
@@ -93,7 +93,7 @@ interface Name {
 }
 
 interface Value extends Span {
-  /** The end of the part of the text that was read for the decision. */
+  /** The end of the text that was read to decide whether the value is a secret. */
   end: number
   isHidden: boolean
 }
@@ -330,7 +330,7 @@ const keysInOnePart = 500
 
 /**
  * Finds the values of secret-looking keys, and of `secretKeys`, in a text that is or contains JSON, whole or cut off. Skips property names
- * in a JSON Schema: no values follow them.
+ * in a JSON Schema, because schemas follow them and not values.
  */
 export function* jsonSecretsIn(text: string, secretKeys: ReadonlySet<string>): InParts<Span[]> {
   const spans: Span[] = []

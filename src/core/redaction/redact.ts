@@ -33,8 +33,8 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
 }
 
 /**
- * Replaces `secrets`, and keys that are recognized by their shape. Keeps values that only their names identify as secrets, because a
- * program may read the text.
+ * Replaces `secrets`, and keys that are recognized by their shape. Keeps a value that is recognized as a secret only by its name
+ * (`password: …`), because a program may read the text.
  */
 export function redactTokens(text: string, secrets: Iterable<string> = noSecrets): string {
   const known = secretTextsOf(secrets)
@@ -110,7 +110,7 @@ function asItIs(at: number): number {
   return at
 }
 
-/** Converts the positions of a span. Drops `shown`, because it contains the quotes of the decoded text. */
+/** Converts the positions of a span. Drops `shown`, because its quotes are those of the decoded text and may be escaped in the original. */
 function placed({ from, to }: Span, place: Place): Span {
   return { from: place(from), to: place(to) }
 }

@@ -4,12 +4,13 @@ import { decodeText } from './decoded-text.ts'
 /** One way to write a secret, in the form that the search compares. */
 export interface Form {
   text: string
-  /** The number of characters that belong to the secret but are not compared. */
+  /** The number of characters of the secret after the compared ones. They are hidden without being compared. */
   behind: number
 }
 
 /**
- * Number of leading characters of a secret to compare. A text may quote only these. If they match, the full length of the secret is hidden.
+ * Only this many leading characters of a secret are compared, because a text may quote only the start of a secret. If they match, the full
+ * length of the secret is hidden.
  */
 const mostLookedFor = 100
 /** Maximum number of bytes to compare in hexadecimal or base64. */

@@ -112,7 +112,7 @@ export class SecretTexts {
   }
 }
 
-/** `unfinished`: the number of characters before `decided` that may belong to a secret that continues. */
+/** `unfinished`: the number of characters before `decided` that may be the start of a secret whose end is not in the text yet. */
 function* searchInParts(finder: Finder, text: string, decided: number): InParts<{ found: Span[]; unfinished: number }> {
   const search: Search = { found: [], state: 0 }
   for (let from = 0; from < decided; from += charactersInOnePart) {

@@ -9,7 +9,7 @@ export interface Span {
   shown?: string
 }
 
-/** The parts of a text that must be hidden, if the text may continue. */
+/** The parts to hide in a text that may continue. */
 export interface Look {
   found: Span[]
   /** Later text can't change the result before this position. */

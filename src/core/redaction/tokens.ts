@@ -8,7 +8,10 @@ const marks =
   'sk- sk_ pk- pk_ rk_ xai- gsk_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- glrt- gldt- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- whsec_ shpat_ shpss_ shpca_ shppa_ dop_v1_ lin_api_ ntn_ figd_ dckr_pat_ sbp_ r8_ pplx- nvapi- tvly- csk- tskey- lsv2_pt_ lsv2_sk_ AIza AKIA ASIA ya29. hvs. SG. pypi-AgE AGE-SECRET-KEY-'.split(
     ' ',
   )
-/** Prefixes of keys that continue with letters and digits only. Some names of variables and packages have the same prefixes. */
+/**
+ * Prefixes of keys after which only letters and digits count as part of the key, because names of variables and packages may start the same
+ * way.
+ */
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
 /** The length of the shortest match of all patterns: `://:p@`. */

@@ -122,7 +122,10 @@ function openTurn(run: RunView, { iteration, time }: EventMeta): TurnView {
   return turn
 }
 
-/** Returns the call with this id, creating it if needed. `event`: an event of the call itself, which has its turn and tool. */
+/**
+ * Returns the call with this id, creating it if needed. `event`: an event of the call itself, from which the call's turn and tool are
+ * taken.
+ */
 function callIn(run: RunView, id: string, event?: { meta: EventMeta; tool: string }): CallView {
   let call = run.calls.get(id)
   if (call === undefined) {
@@ -195,7 +198,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   Object.assign(turn, { provider, model, continues })
 }
 
-/** Removes the parts of a response that broke off. */
+/** Removes the parts that were already received of a response that broke off. */
 function discard(turn: TurnView, run: RunView): void {
   turn.firstTokenAt = undefined
   turn.parts = turn.parts.filter((part) => {
@@ -304,8 +307,8 @@ function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, 
 type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
 
 /**
- * Returns the call that an item is about, or the call whose nested agent requests the decision. Undefined if the item is the budget of the
- * run itself.
+ * Returns the call that a decision is about. If an agent nested in a call requests the decision, returns that outer call. Undefined if the
+ * decision is about the run's own budget.
  */
 function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
   if (kind === 'budget' && path === undefined) return undefined

@@ -1,8 +1,8 @@
 import type { StopReason } from '../events.ts'
 
 /**
- * The state of a run. `running`: the run is executed, or will be resumed. `waiting`: the run has paused until a decision is made, with the
- * stop reason `paused`. `ended`: the run has its final result.
+ * The state of a run. `running`: the run is executed, or will be resumed. `waiting`: the run has paused until a decision is made. Its stop
+ * reason is `paused`. `ended`: the run has its final result.
  */
 export type RunStatus = 'running' | 'waiting' | 'ended'
 

@@ -1,8 +1,8 @@
 /**
- * Finds many patterns in a text that may arrive in pieces. The time depends only on the length of the text: an automaton over 16-bit
- * characters (Aho and Corasick, https://doi.org/10.1145/360825.360855). A single regular expression for all patterns is twice as fast for a
- * few patterns, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which patterns the next piece may
- * complete.
+ * Finds many patterns in a text that may arrive in pieces. Uses an automaton over 16-bit characters (Aho and Corasick,
+ * https://doi.org/10.1145/360825.360855), so the time depends only on the length of the text. A single regular expression for all patterns
+ * is twice as fast for a few patterns, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which
+ * patterns the next piece may complete.
  *
  * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. A
  * longer state has a higher number than a shorter state.
@@ -12,7 +12,10 @@ export class PatternSet {
   readonly patterns: readonly string[]
   /** The number of states, including the root. */
   readonly size: number
-  /** A hash table with open addressing. A key combines a state and a character, plus 1; 0 is an empty slot. */
+  /**
+   * The transitions, as a hash table with open addressing. A key combines a state and a character. 1 is added to each key, because 0 marks
+   * an empty slot.
+   */
   readonly #keys: Float64Array
   readonly #targets: Int32Array
   readonly #mask: number

@@ -1,6 +1,6 @@
 /**
- * The length at which pieces are joined into a segment. It is long enough to be worth a copy, and short enough for the pieces to be
- * collected while they are young.
+ * The length at which pieces are joined into a segment. A segment is long enough to be worth a copy. It is also short enough that V8
+ * collects the pieces while they are young.
  */
 const segment = 4096
 /** The length at which segments are joined into a block. V8 doesn't move strings of more than about 128 KB. */

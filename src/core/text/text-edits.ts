@@ -16,8 +16,8 @@ const editNames = [
 ] as const
 
 /**
- * Returns the text replacements in a call's arguments. The arguments have the names above, either directly or in a list `edits`. Also
- * returns the other arguments.
+ * Returns the text replacements in a call's arguments, and the other arguments. A replacement is recognized by the names in `editNames`,
+ * either directly in the arguments or in a list `edits`.
  */
 export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObject } {
   const { edits: list, ...fields } = args
@@ -32,7 +32,7 @@ export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObje
   }
 }
 
-/** Returns the change in `about`, if it has the texts `before` and `after`. Also returns the other fields of `about`. */
+/** If `about` has the texts `before` and `after`, returns them as an edit, and the other fields of `about`. */
 export function changeIn(about: unknown): { edits: TextEdit[]; others: JsonObject } {
   return isJsonObject(about) ? editIn(about, [['before', 'after']]) : { edits: [], others: {} }
 }

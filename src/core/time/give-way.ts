@@ -19,8 +19,8 @@ const noWait = Promise.resolve()
 
 /**
  * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small inputs block
- * timers and connections. All work in the process shares the 8 ms. Callers that ask at the same moment get the same answer. If each of them
- * then does a lot of work, use `yieldNow` instead. Rejects with the signal's reason.
+ * timers and connections. All work in the process shares the 8 ms. Callers that call it at the same moment either all wait or all continue.
+ * If each of them then does a lot of work, use `yieldNow` instead. Rejects with the signal's reason.
  */
 export function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()

@@ -28,7 +28,7 @@ function steadyNow(): number {
 
 /**
  * A clock for expiry, in milliseconds since 1970. If the system's clock jumps, this clock ignores the jump until the system's clock has
- * been consistent for twenty minutes. A machine that wakes from sleep is treated the same way.
+ * been consistent for twenty minutes. Waking from sleep also counts as a jump.
  */
 export class SteadyClock {
   readonly #jumped: (message: string) => void
@@ -49,7 +49,7 @@ export class SteadyClock {
     const { now, doubtedSince } = noted
     const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
     if (isExpected(now)) return
-    // If the earlier clock was wrong in the other direction, its doubt says nothing about this clock.
+    // If the earlier clock was wrong in the other direction, the time of its first distrust does not apply to this clock.
     const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
     const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
     const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now

@@ -9,8 +9,8 @@ const maxTries = 4
  * Returns the result of `work`, or undefined if the work took longer than `ms` milliseconds. Work can be stopped at any point, and its
  * `finally` blocks don't run.
  *
- * The limit is wall-clock time. Work that got little processor time is repeated. `clean` is called after each stop, to repair half-done
- * changes.
+ * The limit is wall-clock time. If stopped work had got little processor time, it is repeated. `clean` is called after each stop, to repair
+ * half-done changes.
  */
 export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): { value: T } | undefined {
   for (let tried = 1; ; tried++) {

@@ -1,7 +1,7 @@
 import { type NamedJsonOptions, readNamedJson, wrapperOf } from '../bodies/json/named-json.ts'
 import type { Envelope } from '../dialect.ts'
 
-/** The characters for the bars and the joints in the tokens: the original pair, and replacements that some servers print. */
+/** The characters that DeepSeek's tokens use as bars and between words: the original pair, and replacements that some servers print. */
 const spellings = [
   ['｜', '▁'],
   ['｜', ' '],

@@ -8,7 +8,7 @@ const message = '<|message|>'
 const stops = markerSet([message, '{', '<|end|>', '<|return|>', '<|call|>'])
 
 /**
- * Reads `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, The recipient may also precede the channel, and
+ * Reads `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`. The recipient may also precede the channel, and
  * some of the special tokens may be missing. https://cookbook.openai.com/articles/openai-harmony
  */
 export const harmonyEnvelopes: readonly Envelope[] = [

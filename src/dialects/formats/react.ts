@@ -11,11 +11,11 @@ import { describeTools, promptWith, writeJson } from '../render.ts'
 const input = 'Action Input:'
 const inputLabel = markerSet([input])
 const lineEnd = markerSet(['\n'])
-/** Markers of lines that end an input that is not JSON. */
+/** The starts of lines that end an action input that is not JSON. */
 const ends = markerSet(['Observation:', 'Thought:', 'Final Answer:', 'Action:'].map((word) => `\n${word}`))
 
 /**
- * Reads `Action: NAME` and `Action Input: …` on separate lines. This is the oldest form of text calls. Legacy: prefer any other dialect.
+ * Reads `Action: NAME` and `Action Input: …` on separate lines. This is the oldest format for calls in text. Prefer any other dialect.
  * https://arxiv.org/abs/2210.03629
  */
 export const react: Dialect = {

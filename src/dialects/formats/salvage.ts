@@ -20,7 +20,7 @@ import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
 import { solarEnvelopes } from './solar.ts'
 
-/** Markers of Cohere, Doubao, GigaChat, InternLM and Phi-4. The calls between them need no reader of their own. */
+/** Markers of Cohere, Doubao, GigaChat, InternLM and Phi-4. The existing readers can read the calls between them. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
@@ -61,8 +61,9 @@ function* readFromBracket(reading: CallReading): Reading {
 }
 
 /**
- * Reads calls in any marked form, for models that were offered native calls but wrote a call as text. The forms include leaked special
- * tokens of Harmony, Gemma, DeepSeek and Kimi, and the tags of all other dialects. Text without a marker is never read as a call.
+ * Reads calls after a marker of any format, for models that were offered native tool calls but wrote a call as text. The markers include
+ * the special tokens of Harmony, Gemma, DeepSeek and Kimi that servers leave in the text, and the tags of all other dialects. Text without
+ * a marker is never read as a call.
  */
 export const salvage: Dialect = {
   name: 'salvage',

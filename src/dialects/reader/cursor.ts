@@ -8,7 +8,7 @@ export class Cursor {
   chunk = ''
   at = 0
   ended = false
-  /** The newest piece, while `chunk` contains older characters that are read again. */
+  /** The newest piece, if `chunk` currently contains older characters that are read again. */
   #behind: string | undefined
   /** The newest piece's offset in the whole text. */
   #base = 0

@@ -25,8 +25,8 @@ const forms: readonly RegExp[] = [
   /(?:格式|語法|语法)[^:]{0,4}:$/,
 ]
 /**
- * Phrases that say that a call is impossible. Sentences that say that something else is impossible don't match, because they may be the
- * reason for a call.
+ * Phrases that say that a call is impossible. A sentence that says that something else is impossible doesn't match, because it may explain
+ * why the model makes the call.
  */
 const declines =
   /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible to)(?: \w+)? (?:(?:call|invoke)\b|(?:use|make|execute)\b.{0,40}\b(?:function|tool|call)s?\b)|(?:无法|不能)(?:直接)?(?:调用|使用)/i
@@ -36,8 +36,8 @@ const intends =
 const illustrates = /\b(?:show|give|provide)\b.{0,40}\bexamples?\b/i
 
 /**
- * Whether a line announces an example, so that markup after it is not a call to run. Only the last sentence of the line counts, and only if
- * it doesn't announce the model's next step, because dropping a real call does more harm than running an example.
+ * Whether a line announces an example, so that markup after it is not a call to run. Only the last sentence of the line counts. If that
+ * sentence announces the model's next step, the markup is a call: dropping a real call does more harm than running an example.
  */
 export function announcesExample({ text, own }: LastLine): boolean {
   if (text === '') return false

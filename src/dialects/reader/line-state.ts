@@ -15,7 +15,7 @@ const info = 3
 /** The position is after a run that closes the fence, unless other text follows on the line. */
 const closing = 4
 
-/** Tracks the position within a line, and the open code fence. Fences are as in CommonMark, indented or not. */
+/** Tracks the position within a line, and the open code fence. Fences follow CommonMark, but may be indented by any amount. */
 export class LineState {
   state: number = head
   /** The character of the open fence; 0 if no fence is open. */
@@ -24,10 +24,7 @@ export class LineState {
   afterCall = false
   /** Whether the position is between two backticks on the line. */
   inCode = false
-  /**
-   * Whether an earlier line announced an example. True until a blank line, because text that looks like a call belongs to the example until
-   * then.
-   */
+  /** Whether an earlier line announced an example. Until the next blank line, text that looks like a call belongs to the example. */
   example = false
   #length = 0
   #char = 0

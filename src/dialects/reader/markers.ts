@@ -4,8 +4,8 @@ import { PatternSet } from '../../core/text/pattern-set.ts'
 export const wide = 128
 
 /**
- * A set of markers that is searched in text, character by character. The depth of a state is the number of characters that may still become
- * a marker. Only those characters are held back. No marker may be a prefix of another.
+ * A set of markers that is searched in text, character by character. The depth of a state is the number of characters that may be the start
+ * of a marker. Only those characters are held back. No marker may be a prefix of another.
  */
 export class MarkerSet extends PatternSet {
   /** Not 0 for characters that start a marker. In the root state, all other characters can be skipped. */

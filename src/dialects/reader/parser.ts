@@ -132,7 +132,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // Left-over closing tags are skipped only after a call. In the same way, a result counts as made up by the model only after a call.
+    // Only after a call are left-over closing tags skipped, and does a result count as made up by the model.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {
@@ -146,7 +146,7 @@ export class DialectParser {
     else if (role === 'think end') this.#think(false)
   }
 
-  /** Switches between thinking, in which no calls are looked for, and the answer. */
+  /** Switches between thinking and the answer. In thinking, the parser looks for no calls. */
   #think(on: boolean): void {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
@@ -219,7 +219,7 @@ class ReadingContext implements CallReading {
   }
 
   close(verdict: ReadingEnd): void {
-    // Skips one character after an unmarked reading that consumed nothing, which would otherwise start again at the same character.
+    // If a reading without a marker consumed nothing, skips one character. Otherwise the reading would start again at the same character.
     if (this.opener === '' && !this.#hasRead && this.cursor.raw() === '') this.cursor.at++
     const raw = this.cursor.raw()
     this.cursor.unmark()

@@ -9,9 +9,9 @@ export const nothing = -1
 /** Returned if `scan` has stopped before a character that may start an unmarked call. */
 export const bareStart = -2
 
-/** The number of characters before a position that count as its context. */
+/** The number of characters to look back for a sentence that announces an example. */
 const leadLength = 240
-/** The number of characters before a position, on the same line, that decide whether a call stands alone. */
+/** The number of characters to look back on the same line, to decide whether a call stands alone. */
 const ownLength = 32
 /** The characters that may precede a call that stands alone on its line, besides blanks. */
 const beforeAlone = ':：*_-+•>.)'
@@ -28,8 +28,8 @@ export interface Lookout {
 }
 
 /**
- * Finds markers in text, across the borders of its pieces. Holds back only text that may be the start of a marker, and passes on all other
- * text at once. Looks at each character once.
+ * Finds markers in text that arrives in pieces, even if a marker spans two pieces. Holds back only text that may be the start of a marker,
+ * and passes on all other text at once. Looks at each character once.
  */
 export class TextScanner {
   readonly line: LineState = new LineState()
@@ -38,7 +38,7 @@ export class TextScanner {
   /** Whether the position where `scan` stopped is at the start of a line, after a colon or after another call. */
   alone = false
   #lookout: Lookout
-  /** The state of the search for markers. It stands for the last characters, which may start a marker. */
+  /** The state of the search for markers. It stands for the last characters read that may be the start of a marker. */
   #node: number
   /** The state of the line before the marker that is being read. */
   readonly #before: LineState = new LineState()
@@ -132,7 +132,7 @@ export class TextScanner {
     this.#forget()
   }
 
-  /** Forgets the text before, because another text begins here. No text may be held back when this is called. */
+  /** Forgets the text so far, because another text begins here. No text may be held back when this is called. */
   reset(): void {
     this.line.reset()
     this.#forget()
@@ -170,7 +170,7 @@ export class TextScanner {
 
   #remember(text: string): void {
     this.#last = lastOf(text) || this.#last
-    // The lead is cut only occasionally, because cutting flattens the text.
+    // `#lead` is cut only occasionally, because cutting flattens the text.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text
@@ -179,7 +179,7 @@ export class TextScanner {
   }
 
   /**
-   * Returns the lead, cut to its maximum length. The lead is cut before it is read, because reading flattens it, and flattening a short
+   * Cuts `#lead` to its maximum length and returns it. It is cut before it is read, because reading flattens it, and flattening a short
    * text is cheap.
    */
   #cutLead(): string {

@@ -3,11 +3,11 @@ import { Cursor } from './cursor.ts'
 import { MarkerSet, wide } from './markers.ts'
 import { type Lookout, nothing, TextScanner } from './scanner.ts'
 
-/** Receives a response's text while it is divided. */
+/** Receives the thinking and the answer of a response as its text arrives. */
 export interface ThinkingSink {
   text(text: string): void
   reasoning(text: string): void
-  /** Called when all text so far turns out to be thinking, because an end tag has arrived whose start tag was part of the prompt. */
+  /** Called when all text so far turns out to be thinking: an end tag has arrived, and its start tag was part of the prompt. */
   thoughtSoFar(): void
 }
 
@@ -65,7 +65,7 @@ export class ThinkingReader {
     return this.#prefixLength
   }
 
-  /** Whether the whole text was read as thinking although it contained no thinking tag. */
+  /** Whether the whole text was read as thinking, but contained no thinking tag. */
   get isUnproven(): boolean {
     return this.#state === 'thinking' && !this.#hasTag
   }
@@ -120,7 +120,7 @@ export class ThinkingReader {
     const isCode = line.fence !== 0 || line.inCode
     if (!this.#counts(tag, isEnd, isCode)) {
       this.#scanner.pass(tag)
-      // The answer only mentions such tags, so an end tag no longer turns the text so far into thinking.
+      // The answer has only mentioned such a tag. From now on, an end tag no longer turns the text so far into thinking.
       if (this.#state === 'answer' && !isCode) this.#state = 'plain'
       return
     }

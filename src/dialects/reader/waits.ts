@@ -39,7 +39,7 @@ export class Until implements Wait {
   readonly #set: MarkerSet
   readonly #read: TextBuffer = new TextBuffer()
   #node: number
-  /** The number of characters that may still be read, so that a limited search does not scan a long piece again and again. */
+  /** The number of characters left to read. It keeps a limited search from scanning a long piece repeatedly. */
   #room: number
 
   constructor(set: MarkerSet, limit: number = noLimit) {

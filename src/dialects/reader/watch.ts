@@ -21,7 +21,7 @@ export class Watch {
   /** The markers to look for while the model thinks. */
   readonly thinkLookout: Lookout
   readonly bare: ReadonlyMap<number, ReadBody>
-  /** Reads an unmarked call that begins with the name of a tool. */
+  /** The reader for an unmarked call that begins with the name of a tool. */
   readonly bareName: ReadBody | undefined
   readonly #lookout: Lookout
   readonly #watched: readonly Watched[]

@@ -6,7 +6,7 @@ import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
 
-/** The form of a call that is JSON without a marker. Models sometimes write this form even if they are asked for another form. */
+/** Calls written as JSON without a marker. Models sometimes write this form even if the prompt asks for another. */
 export const unmarkedJson: readonly BareForm[] = [{ starts: ['{'], read: readBareJson }]
 export const fencedJson: Envelope = { open: ['```'], read: readFencedJson, inFence: true }
 
@@ -26,7 +26,7 @@ const infoEnds = markerSet(['\n', '{', '['])
 const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
 const doubleEnds = markerSet(['"', '\n'])
 const singleEnds = markerSet(["'", '\n'])
-/** Maximum numbers of characters to hold back: `longestUnnamed` until the value names a declared tool, `longestNamed` after that. */
+/** The most characters that are held back: `longestUnnamed` until the value names a declared tool, `longestNamed` after that. */
 const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 

@@ -82,12 +82,12 @@ function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, fo
   return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
 
-/** The repairs for a name that was not written exactly like the tool's name. */
+/** Returns the repairs to report if the written name differs from the tool's name. */
 export function nameRepairs(written: string, name: string): string[] {
   return name === written ? [] : [`tool name read from "${written}"`]
 }
 
-/** The repair for JSON with comments, single quotes and similar deviations. */
+/** The repair to report for JSON with comments, single quotes and similar deviations. */
 export const looseJson = 'JSON that is not strict'
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {

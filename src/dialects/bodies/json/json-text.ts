@@ -76,7 +76,7 @@ function isQuote(code: number): boolean {
 /** A key or word without quotes. */
 const bareWord = /[\p{L}\p{N}_$.-]*/uy
 
-/** The next key and its colon, as they may follow a text without quotes. */
+/** A key and its colon, which end the unquoted text before them. */
 const keyBehind = /\s*(?:([\w$.-]+)|"((?:[^"\\]|\\.)*)")\s*:/y
 
 /** The keys that an object with unquoted texts may have. If `known` is undefined, all keys are allowed. */
@@ -86,7 +86,7 @@ interface BareTexts {
 
 /**
  * Reads JSON as models write it: single quotes, bare keys, Python literals, comments, extra commas, line breaks in strings. Also reads
- * Python's own forms (tuples, triple quotes, string prefixes), so that arguments of Python calls need no other reader.
+ * tuples, triple quotes and string prefixes of Python, so that the arguments of Python calls need no reader of their own.
  */
 export class LooseReader {
   at = 0

@@ -126,7 +126,10 @@ export function* closeNamedCall(
   return 'done'
 }
 
-/** Creates a reader for a marker around calls. The marker is skipped if one of `begins` follows; otherwise it is text. */
+/**
+ * Creates a reader for a marker that may surround calls. If one of `begins` follows the marker, the marker is skipped. Otherwise it is
+ * text.
+ */
 export function wrapperOf(begins: readonly string[]): ReadBody {
   return function* readWrapper({ cursor }): Reading {
     const match = new Match(markerSet(begins))

@@ -16,13 +16,13 @@ function opensValue(code: number): boolean {
 
 /**
  * Finds the end of a bracketed value that starts at the cursor: the bracket that balances the first, ignoring strings. Does not parse the
- * value. At the end, `state` is `'complete'`, or one of these: `'broken'` if quotes or brackets are ambiguous (the cursor is at the first
- * character that does not fit), `'long'` if the value exceeds `limit` characters, `'open'` if the text ends before the value.
+ * value. Afterwards, `state` is one of these. `'complete'`: the end was found. `'broken'`: quotes or brackets are ambiguous, and the cursor
+ * is at the first character that does not fit. `'long'`: the value exceeds `limit` characters. `'open'`: the text ends before the value.
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'
   readonly #read: TextBuffer = new TextBuffer()
-  /** The number of characters that may still be read. */
+  /** The number of characters left before `limit` is exceeded. */
   #room: number
   readonly #python: boolean
   readonly #closers: number[] = []

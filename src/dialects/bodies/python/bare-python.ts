@@ -55,8 +55,8 @@ const callStarts = onceForEach((tools: DeclaredTools) => {
 })
 
 /**
- * Reads a line that contains only calls of declared tools, starting at its first letter or quote. Also reads a declared name alone in its
- * line, if its arguments follow as JSON.
+ * Reads a line that contains only calls of declared tools, starting at its first letter or quote. Also reads a declared name on a line of
+ * its own, if its arguments follow as JSON.
  */
 export function* readPythonLine(reading: CallReading): Reading {
   const { cursor, tools } = reading
@@ -78,7 +78,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** Reads calls that are alone in their line, and drops the quotes around them. Undefined if the line contains other text. */
+/** Reads the calls in a line that contains nothing else, and drops the quotes around them. Undefined if the line contains other text. */
 function* readCallsOfLine(reading: CallReading, quote: string | undefined): Generator<Wait, string | undefined> {
   const { cursor, tools } = reading
   const closing = quote === undefined ? undefined : markerSet([quote])

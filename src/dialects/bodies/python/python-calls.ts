@@ -50,7 +50,7 @@ function readItem(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | u
   return call && [call]
 }
 
-/** Reads a call that is a string, `"f(a=1)"`, or a name as a string with the arguments after it. */
+/** Reads a call that is written as a string, `"f(a=1)"`, or a name in quotes with the arguments after it. */
 function readQuoted(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
   const text = reader.readValue(0)
   if (typeof text !== 'string') return reader.fail('a call')

@@ -10,8 +10,8 @@ const fencedEnds = markerSet(['```', ';', ','])
 const infoEnds = markerSet(['\n', '{', '[', '('])
 
 /**
- * Reads a code fence that only contains calls, as Python or JSON. The opening marker has been read. Ordinary code is full of calls.
- * Therefore calls are reported only once the whole fence has been read, except in a `tool_code` fence.
+ * Reads a code fence that contains only calls, as Python or JSON. The opening marker has been read. Ordinary code also contains function
+ * calls, so calls are reported only after the whole fence has been read. Calls in a `tool_code` fence are reported at once.
  */
 export function* readPythonFence(reading: CallReading): Reading {
   const { cursor } = reading

@@ -52,8 +52,8 @@ function* readUnquoted(reading: CallReading): Generator<Wait, string | undefined
 }
 
 /**
- * Reads a quoted value after its opening quote. Models don't escape quotes inside values, so a quote ends the value only if the tag's end
- * or another attribute follows. In `value="test"" />`, the extra quote at the end is dropped.
+ * Reads a quoted value after its opening quote. Models don't escape quotes inside values. Therefore a quote ends the value only if the
+ * tag's end or another attribute follows. In `value="test"" />`, the extra quote at the end is dropped.
  */
 function* readQuoted(reading: CallReading, quote: string, repairs: string[]): Generator<Wait, string | undefined> {
   const { cursor } = reading

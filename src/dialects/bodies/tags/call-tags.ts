@@ -1,6 +1,9 @@
 import { type MarkerSet, markerSet } from '../../reader/markers.ts'
 
-/** The tags of calls whose arguments are elements named by an attribute: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
+/**
+ * The tags of calls in which each argument is an element, and an attribute of the element names the argument: `<invoke name="x"><parameter
+ * name="a">1</parameter></invoke>`.
+ */
 export interface Tags {
   /** The start of a call's tag, before its name: `<invoke`, `<function`. */
   readonly call: readonly string[]

@@ -8,7 +8,7 @@ import { finishCall } from '../json/json-calls.ts'
 import { decodeEntities } from './entities.ts'
 
 const longestName = 128
-/** Maximum length of a value, in characters, if words precede the call in its line. Such text may only be mentioning the tags. */
+/** Maximum length of a value, in characters, if words precede the call on its line. Such a line may only mention the tags. */
 const longestInProse = 4096
 const longestValue = 2 ** 18
 const tagStart = markerSet(['<'])

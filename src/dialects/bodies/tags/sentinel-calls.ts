@@ -21,8 +21,8 @@ const invokeEnd = '/invoke'
 const wrapperEnd = '/tool_call'
 
 /**
- * Reads one or several `<invoke name="NAME"><KEY>value</KEY></invoke>`, with the sentinel before each tag, up to `</tool_call>`. The
- * elements in an object are named like its keys, and those in a list are named `<item>`. The first sentinel has been read.
+ * Reads one or several `<invoke name="NAME"><KEY>value</KEY></invoke>`, with the sentinel before each tag, up to `</tool_call>`. An object
+ * is written as elements that are named like its keys, and a list as elements that are named `<item>`. The first sentinel has been read.
  */
 export function* readSentinelCalls(reading: CallReading): Reading {
   const { cursor } = reading

@@ -70,7 +70,7 @@ function* readCallTag(reading: CallReading, pairs: PairTags, stops: MarkerSet, j
     reading.call(finishCall(name, {}, nameRepairs(text, name)))
     return 'done'
   }
-  // If words are between the tags inside a line, the line is more likely a sentence about the tag than a call.
+  // If there are words between the tags on the same line, the line is more likely a sentence about the tag than a call.
   if (text === '' || (/\s/.test(text) && !/^\s*\n/.test(lead.text))) return 'text'
   reading.reject(`Expected a call in ${pairs.open}, got text, and no tool is named so. Known tools: ${tools.names.join(', ') || 'none'}`)
   return 'done'
