@@ -4,8 +4,8 @@ import type { StopReason } from '../core/events.ts'
 import { type RunStatus, runStatuses } from '../core/runs/run-states.ts'
 
 /**
- * The options of a command line, as commander returns them. Options that were not given are absent, except for the two that default to
- * true.
+ * The options of a command line, as commander returns them. Options that were not given are absent, except for `builtinTools` and `stream`,
+ * which default to true.
  */
 export interface Flags {
   model?: string
@@ -42,7 +42,7 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
-  /** Whether calls with effects are only noted at first, and then presented as a plan for approval. */
+  /** Whether to present calls with side effects as a plan, and to run them only after the plan was approved. */
   preview?: boolean
   /** The file in which to record a run. */
   record?: string
@@ -60,13 +60,13 @@ export interface Flags {
   metadata?: Record<string, string>
   /** For `runs list`: maximum number of runs. */
   limit?: number
-  /** For `runs decide`: the id of the only call to decide. */
+  /** For `runs decide`: the id of the call to decide. Default: all pending calls. */
   call?: string
   /** For `runs decide`: refuses the call for this reason. If true, refuses it without a reason. */
   reject?: string | true
   /** For `runs decide`: the answer to a question, or the result of a call that the caller runs. */
   answer?: string
-  /** Whether `replay` uses the model, or the tools, instead of the recording. */
+  /** Whether `replay` sends requests to the model, or runs the tools, instead of using the recording. */
   liveModel?: boolean
   liveTools?: boolean
   /** Whether to continue the most recent conversation of this folder. */

@@ -35,7 +35,7 @@ export function firstDifference(expected: unknown, got: unknown, where = ''): Di
   return { where, expected, got }
 }
 
-/** How to compare. If `liveModel` is true, the parts that another model always words differently are ignored. */
+/** How to compare. `liveModel` means that a live model answered, so parts whose wording always differs are ignored. */
 export interface Comparison {
   liveModel: boolean
 }
@@ -91,7 +91,7 @@ function withoutModel({ request, response, error }: RecordedRequest): object {
   }
 }
 
-/** Summarizes a step for a message. A turn is represented by the last message that was sent to the model. */
+/** Summarizes a step for an error message. For a turn, returns the last message that was sent to the model. */
 function asked(step: object | undefined): unknown {
   return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }

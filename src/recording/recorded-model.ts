@@ -11,9 +11,9 @@ import type { RecordingSecrets } from './secrets.ts'
 /** The options of replaying a recording. */
 export interface PlayOptions {
   secrets: RecordingSecrets
-  /** Ends the replayed run. Called at the point at which the recorded run was ended from outside. */
+  /** Ends the replayed run. Called at the point at which an abort or a deadline ended the recorded run. */
   interrupt?: (why: 'aborted' | 'deadline') => void
-  /** How the recorded run was ended from outside. Undefined if it was not. */
+  /** What ended the recorded run: an abort or a deadline. Undefined if it ended in another way. */
   ending?: 'aborted' | 'deadline' | undefined
 }
 
@@ -57,13 +57,13 @@ export class RecordedModel implements ChatModel {
     return this.#left[0]?.[1]
   }
 
-  /** If the recorded run was ended from outside before its next request, ends the replayed run. */
+  /** Ends the replayed run if an abort or a deadline ended the recorded run before another request. */
   endIfOver(): void {
     const { ending, interrupt } = this.#options
     if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
   }
 
-  /** Returns a view of this model that has the name of the recorded model. */
+  /** Returns a model with the name of the model that the next recorded request used. Its responses come from this model. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
     return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }

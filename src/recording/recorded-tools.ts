@@ -12,7 +12,7 @@ import { describeDifference, firstDifference } from './difference.ts'
 import { callsOf, decisionsOf, isCall, type RecordedCall, type RecordedRun, type RecordedTool } from './format.ts'
 import { differs, knownCode, type PlayOptions } from './recorded-model.ts'
 
-/** Replays the side effects of a recorded call: everything except its result. */
+/** Replays everything that a recorded call did before it returned its result, such as runs inside the call. */
 type AroundCall = (call: RecordedCall, ctx: ToolContext) => Promise<void>
 
 /** The calls of a recording. Each call is replayed once, in any order. */
@@ -22,7 +22,7 @@ export class RecordedCalls {
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
-  /** The calls during which the run ended, although other calls of the same response had not been started yet. */
+  /** Calls during which the run ended before the other calls of the same response were started. */
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
@@ -37,8 +37,8 @@ export class RecordedCalls {
 
   /** Creates a tool that returns the recorded results. */
   toolOf({ parameters: given, client, handoff: _, agent, preview, approval, effect, ...tool }: RecordedTool): AnyTool {
-    // The schema accepts all recorded arguments. The original tool may have had its own schema, which its JSON Schema describes only in
-    // part.
+    // Accepts all recorded arguments, even if they don't match the JSON Schema. The original tool may have used a schema library, and a
+    // JSON Schema can describe such a schema only in part.
     const parameters = { ...given }
     const hasRun = (args: unknown) => isJsonObject(args) && this.#isRecorded(tool.name, args)
     keepValidator(parameters, (args, inWords) => (hasRun(args) ? [] : compileSchema(given, tool.name)(args, inWords)))
@@ -64,7 +64,8 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Waits a turn of the event loop for concurrent calls that had already ended at this point of the recorded run.
+      // Waits one turn of the event loop. At this point of the recorded run, other concurrent calls may already have ended, so they must
+      // end here, too.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})

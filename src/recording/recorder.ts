@@ -119,7 +119,7 @@ export class RecordingRecorder implements RunRecorder {
   /** Called when a part of the recording has changed. `value` is its new value. */
   protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
 
-  /** Called when a step, a wait or the run has ended, before that is recorded. Awaited. Must not reject. */
+  /** Called when a step, a wait or the run has ended, before the journal records the end. Awaited. Must not reject. */
   protected async stepEnded(_run: RecordedScope): Promise<void> {}
 
   async aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult> {
@@ -179,7 +179,7 @@ export class RecordingRecorder implements RunRecorder {
     return value
   }
 
-  /** Runs a part of the recording. A failure does not affect the run. The first failure is logged. */
+  /** Runs code of the recorder. An error in this code does not affect the run. The first error is logged. */
   #attempt<T>({ runId, logger }: RecordedScope, work: () => T): T | undefined {
     try {
       return work()
@@ -263,7 +263,8 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return () => {}
     const { steps } = open.recorded
     if (isTurn(key)) open.turn = key
-    // If the step is already recorded, an earlier process executed it, but died before the journal had recorded the step.
+    // If the step is already in the recording, an earlier process died between recording the step here and in the journal. The step is now
+    // repeated, so its earlier recording is deleted.
     if (steps[key] !== undefined) {
       delete steps[key]
       this.noted(run, key, undefined)
@@ -276,7 +277,7 @@ export class RecordingRecorder implements RunRecorder {
     }
   }
 
-  /** Marks the recording as incomplete if an earlier execution has taken this turn without a recorder. */
+  /** Marks the recording as incomplete if an earlier execution ran this turn without a recorder. */
   #passed(run: RecordedScope, key: string, value: unknown): void {
     const { given, steps = {} } = this.#open(run)?.recorded ?? {}
     if (given === undefined || given.partial !== undefined || !isTurn(key) || key in steps) return
@@ -291,7 +292,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return
     const { recorded, turn } = open
     if (open.endRequest !== undefined) {
-      // The request is ended here, because a model that ignores its signal may still be streaming.
+      // Stops recording the request, because a model that ignores its signal may still be streaming.
       open.endRequest()
       this.noted(run, turn, recorded.steps[turn])
     }
@@ -307,7 +308,7 @@ export class RecordingRecorder implements RunRecorder {
     this.noted(run, 'result', recorded.result)
   }
 
-  /** Returns the recording of a resumed run that another recorder has made, if there is one. */
+  /** If another recorder has recorded the earlier part of a resumed run, returns that recording. */
   #found({ runId, within }: RecordedScope): RecordedRun | undefined {
     if (within === undefined) return this.#earlier?.runId === runId ? runOf(this.#earlier) : undefined
     const runs = this.#callsOf(within).flatMap((call) => call.runs ?? [])
@@ -353,7 +354,7 @@ function addRequest({ recorded: { steps }, turn }: OpenRun, request: RecordedReq
 
 function madeIn(run: RecordedScope, key: string, value: unknown): RecordedStep | undefined {
   if (isSteering(key)) return steered(value as Steering)
-  // A call that a preview has only noted is not recorded, because it has not been executed.
+  // A preview lists calls without executing them. Such calls are not recorded.
   return isJsonObject(value) && 'record' in value && value.noted !== true
     ? finished(run, (value as never as FinishedCall).record)
     : undefined
@@ -364,8 +365,8 @@ function steered({ messages, stops }: Steering): RecordedSteering | undefined {
 }
 
 /**
- * Returns the record of a call that ended without starting its tool. An earlier execution of the run may already have executed the call. A
- * replay returns the same result.
+ * Describes a call whose tool was not started in this execution, because an earlier execution had already started the tool. Returns
+ * undefined for any other call. A replay returns the same result.
  */
 function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, content }: ToolCallRecord): RecordedCall | undefined {
   if (agent.offered.get(tool)?.execute === undefined || (outcome !== 'ok' && outcome !== 'uncertain')) return undefined
@@ -387,7 +388,10 @@ export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' |
   return { format: formatName, version: formatVersion, toolloop: version, runId }
 }
 
-/** Returns the model if the run started with another model, and the agent if it has changed since the previous request. */
+/**
+ * Returns the fields `model` and `agent` of a recorded request. `model` is set only if the run started with another model. `agent` is set
+ * only if the agent has changed since the previous request.
+ */
 function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedModelRequest, 'model' | 'agent'> {
   const { provider, model: name } = open.recorded.given.model
   const isOther = model.provider !== provider || model.model !== name
@@ -412,13 +416,13 @@ function runOf({ given, steps }: RunRecording): RecordedRun {
   return { given, steps: { ...steps } }
 }
 
-/** Returns a snapshot of a run in which the steps and the fields are in order. */
+/** Copies a run, with its steps and their fields in the order of the recording file. */
 export function ordered({ given, steps, result }: RecordedRun): RecordedRun {
   const inOrder = Object.entries(steps).toSorted(([a], [b]) => compareSteps(a, b))
   return { given, steps: Object.fromEntries(inOrder.map(([key, step]) => [key, orderedStep(step)])), ...withoutUndefined({ result }) }
 }
 
-/** Returns a snapshot of a step in which the fields are in order. */
+/** Copies a step, with its fields in the order of the recording file. */
 export function orderedStep(step: RecordedStep): RecordedStep {
   if (Array.isArray(step))
     return step.map(({ request, response, answeredBy, stream, error, interrupted }) => ({

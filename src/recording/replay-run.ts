@@ -192,13 +192,13 @@ class PlayedRun {
     )
     for (const { place } of decided) this.#undecided.delete(place)
     const decisions = decided.map((item) => decisionOn(this.#recorded, item))
-    // `claim` allows this step, because it was executed during the recording.
+    // `claim` always allows the runner to resume, because the recorded run was resumed, too.
     const options = { ...begin, ...this.#options, decisions, claim: () => true }
     this.#result = await this.#runner.resume(state ?? this.#runId, options)
     return this.#result
   }
 
-  /** Replays the runs inside a call. If the call is repeated with an answer, these runs continue. */
+  /** Replays the runs inside a call. If the call is repeated with an answer, resumes those of the runs that wait for a decision. */
   async #playRunsIn({ id, runs = [] }: RecordedCall, ctx: ToolContext): Promise<void> {
     const begun = this.#nested.get(id)
     if (begun !== undefined) for (const run of begun) if (run.canResume) await run.resume({ parent: ctx })
@@ -211,7 +211,8 @@ class PlayedRun {
 }
 
 /**
- * Returns the pending items that were decided first. Decisions on the items of a nested agent were made together, or one after the other.
+ * Returns the pending items that were decided next in the recorded run. The items of a nested agent may have been decided together or
+ * separately.
  */
 function decidedFirst(recorded: RecordedRun, pending: readonly PendingItem[]): PendingItem[] {
   return pending.filter((item) => {
@@ -234,12 +235,15 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
 }
 
 /**
- * A second placeholder. It marks a decision that replaced one secret by another. A recording has the same placeholder for both secrets,
- * which would hide the change.
+ * A second placeholder, for the new secret if a decision replaced one secret by another. A recording has the same placeholder for both
+ * secrets, so the arguments would seem unchanged.
  */
 const changedSecret = REDACTED.toUpperCase()
 
-/** Returns a decision. The decision has arguments only if they differ from those of the call. */
+/**
+ * Returns the recorded decision. A decision has `args` only if it changed the arguments. If they look unchanged, a secret was replaced, so
+ * they get the second placeholder.
+ */
 function verdictOf({ args, verdict }: RecordedDecision): JsonObject {
   if (!isDeepStrictEqual(verdict.args, args)) return verdict
   const changed = JSON.stringify(verdict.args).replaceAll(REDACTED, changedSecret)
@@ -264,7 +268,7 @@ function approvalOf({ steps }: RecordedRun, toolCallId: string): Exclude<Approva
   return { approved: verdict?.approved === true, ...reason, ...args, ...signature }
 }
 
-/** Creates a recorded tool. A handoff tool hands the conversation to the agent of the next turn. */
+/** Creates a tool that replays its recorded calls. A handoff tool hands the conversation to the agent of the next recorded turn. */
 function handingOver(
   calls: RecordedCalls,
   recorded: RecordedRun['given']['tools'][number],
@@ -317,8 +321,8 @@ function checkSettings(recorded: RecordedRun): void {
 }
 
 /**
- * Returns the settings of a run, without settings that would end it by the clock, or that would make it reject instead of returning a
- * result.
+ * Returns the recorded settings of a run without time limits, which the replay must not apply. Also leaves out `throwOnError`, so that the
+ * replay always returns a result.
  */
 function settingsOf({ given }: RecordedRun): RunSettings {
   const {
@@ -330,7 +334,7 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** Copies data that a replay can't produce, because it has no clock and no hooks: the settings, and the values that came from code. */
+/** Copies recorded data that a replay can't produce: the original settings, including time limits, and values that came from hooks. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
@@ -350,8 +354,8 @@ function withCode(step: RecordedStep, original: RecordedStep | undefined): Recor
 }
 
 /**
- * Returns the result of a replay for the comparison. Two differences are ignored: estimated usage, which depends on redacted texts, and the
- * reason of an abort, which only its caller knows.
+ * Returns the result of a replay for the comparison. Two differences are ignored. Estimated usage differs, because redacted texts have
+ * other lengths. The reason of an abort differs, because the replay aborts the run itself.
  */
 function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
   if (result === undefined || recorded.result === undefined) return {}

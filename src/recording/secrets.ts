@@ -34,15 +34,15 @@ export function secretsOf(given: Iterable<string> = []): string[] {
 }
 
 /**
- * Redacts recordings. Redacts values under names that suggest a secret or that tools list in `secrets`, texts that look like a key, and
- * known secret texts, such as hidden arguments, wherever they are quoted. Works in parts, because a recording may be long.
+ * Removes secrets from recordings. Hides values whose names suggest a secret, and arguments that a tool lists in `secrets`. Also hides
+ * texts that look like a key, and every quotation of a known secret. Works in parts, because a recording may be long.
  */
 export class RecordingSecrets {
   readonly #keys = new Set<string>()
   readonly #texts: SecretTexts
   /** The messages whose calls have already been searched. Each message occurs in every later request. */
   #learned = new WeakSet<object>()
-  /** The redacted forms of frozen values, with the secrets that are known so far. */
+  /** Caches the redacted forms of frozen values. The cache is replaced when a new secret is found. */
   #seen = new WeakMap<object, object>()
   /**
    * The redacted forms of recent texts. They are cached, because a model's text occurs in its response, in the pieces, and in the next
@@ -111,7 +111,7 @@ export class RecordingSecrets {
 
   *cleanInput(given: RecordedInput): InParts<RecordedInput> {
     const { tools, output, ...input } = given
-    // The schemas are redacted as texts, because property names in a schema are not names of values.
+    // The schemas are redacted only as texts. A property named `password` in a schema holds a description, not a password.
     const schemas = { tools: yield* this.#texted(tools), ...(output === undefined ? {} : { output: yield* this.#texted(output) }) }
     return { ...given, ...(yield* this.clean(input)), ...schemas }
   }
@@ -208,7 +208,8 @@ export class RecordingSecrets {
   }
 
   *#text(text: string): InParts<string> {
-    // The map is read before the text is redacted. If more secrets are found meanwhile, a new map replaces it.
+    // Keeps the current map. If a secret is found while the text is redacted, `#shown` becomes a new map, and the old result must not be in
+    // it.
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known
@@ -241,7 +242,7 @@ export class RecordingSecrets {
       const isHidden = byName && item !== null && (this.#keys.has(key) || isSecretKey(key))
       setField(clean, key, isHidden ? REDACTED : yield* this.#visit(item, byName))
     }
-    // Frozen values are cached, because a message occurs in every later request.
+    // Frozen values are cached, because each message occurs in every later request.
     if (byName && Object.isFrozen(value)) seen.set(value, clean)
     return clean
   }

@@ -24,7 +24,7 @@ export class SpanContent {
   readonly #secrets: SecretTexts
   /** The names of the arguments that tools declare as secret. */
   readonly #sensitive = new Set<string>()
-  /** The JSON of frozen messages, without known secrets. It is cached, because each message is part of every later request. */
+  /** Caches the redacted JSON of frozen messages, because each message is part of every later request. */
   #written = new WeakMap<ChatMessage, string>()
   /** The number of secrets that were known when the cached messages were written. */
   #known = 0

@@ -1,6 +1,6 @@
 import { type Context, context } from './api.ts'
 
-/** Runs a part of the telemetry. Returns undefined if this part throws. */
+/** Runs telemetry code. Returns undefined if the code throws. */
 export type FailSafe = <T>(work: () => T) => T | undefined
 
 export function failSafe(onFailure: (error: unknown) => void): FailSafe {

@@ -4,7 +4,10 @@ import { redactText } from '../core/redaction/redact.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
 
-/** Wraps a span. Removes `secrets` from events and errors. Throws if a method returns a promise, because the types don't exclude it. */
+/**
+ * Wraps a span. Removes `secrets` from events and errors. Throws if a method of the span returns a promise, which TypeScript's types don't
+ * prevent.
+ */
 export class RedactedSpan {
   readonly #span: Span
   readonly #secrets: SecretTexts

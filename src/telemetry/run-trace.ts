@@ -220,8 +220,8 @@ export class RunTrace implements RunTelemetry {
     const outer = this.#outer
     const caller = spanContextOf(this.#caller)
     const isLater = origin !== undefined
-    // An execution inside a call is a child of that call. Any other later execution continues the trace of the first execution, whatever
-    // has started it.
+    // An execution inside a call is a child of that call. Any other later execution continues the trace of the first execution, even if it
+    // was started in another trace.
     const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
     const link = outer === undefined && isLater && caller !== undefined && caller.traceId !== origin.traceId ? [{ context: caller }] : []
     const { name } = this.#agent
@@ -282,7 +282,9 @@ export class RunTrace implements RunTelemetry {
     return { span: new RedactedSpan(span, this.#secrets), context: trace.setSpan(parent, span) }
   }
 
-  /** Returns the context for spans inside a call. If the caller's code has an active span there, new spans are children of that span. */
+  /**
+   * Returns the parent context for new spans inside `call`. If a tool has started its own span inside the call, that span is the parent.
+   */
   #below({ context: call }: Open): Context {
     const current = context.active()
     const inside = spanContextOf(current)
@@ -323,7 +325,7 @@ export class RunTrace implements RunTelemetry {
 
   #tell(event: RunEvent): void {
     if (event.meta.runId !== this.#run.runId || this.#execution === undefined) return
-    // Skips a rejected call that was in progress, because that call has its own span.
+    // Skips the event if the rejected call was in progress, because that call has its own span.
     if (event.type === 'TOOL_CALL_REJECTED' && this.#calls.has(event.meta.toolCallId ?? '')) return
     const { span } = (event.type === 'MODEL_RETRY' ? this.#request : undefined) ?? this.#execution
     recordEvent(span, event)

@@ -2,7 +2,7 @@ import { show, ToolloopError } from '../core/errors.ts'
 import { isDeeperThan } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'
 
-// Checks of values from a client, which may send any value. Each of these functions throws an error that names the invalid place.
+// Checks of values that a client has sent. Each of these functions throws an error that names the invalid place.
 
 /** Returns the error for an invalid value. `path` is its place in the input, such as `messages[0].parts[1].text`. */
 export function malformed(path: string, expected: string, got: unknown): ToolloopError {
@@ -53,7 +53,7 @@ export function jsonOf(value: unknown, path: string): string {
   try {
     if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)
   } catch {
-    // If the value can't be serialized, the error is the same as for a value that is nested too deeply.
+    // A value that can't be serialized gets the same error as a value that is nested too deeply.
   }
   return fail(path, 'plain JSON of no great depth', value)
 }

@@ -10,7 +10,7 @@ export function idOnPage({ path = [], toolCallId }: Pick<PendingItem, 'path' | '
   return [...path.map((step) => step.toolCallId), toolCallId].join('/')
 }
 
-/** Whether the item is a call of the run that the page shows, and therefore part of its conversation. */
+/** Whether the item is a call of the run that the page shows. Such a call is part of the conversation. */
 export function isOwnCall({ kind, path }: Pick<PendingItem, 'kind' | 'path'>): boolean {
   return path === undefined && kind !== 'budget'
 }

@@ -28,8 +28,8 @@ export interface ShownConversationOptions {
   /** The waiting run, whose calls can be decided. */
   waiting?: WaitingConversation | undefined
   /**
-   * The position of the first message in the whole conversation, if the messages are only a part of it. Message ids are derived from
-   * positions. Default 0.
+   * If the messages are only a part of the conversation, the position of the first message in the whole conversation. Message ids are
+   * derived from positions. Default 0.
    */
   from?: number
   /** Whether to show system messages, which may contain your instructions. Default `'omit'`. */
@@ -58,7 +58,8 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
   const { waiting, from = 0, system = 'omit' } = options
   if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
   const messages = withWaiting(toChatMessages(given), waiting, from)
-  // The positions are those of the user's messages only: repairs add and move results, but keep the order of the user's messages.
+  // Only the positions of the user's messages are used. Adding missing results, and moving results to their calls, doesn't change the order
+  // of the user's messages.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
   const agents = new Map(
@@ -122,7 +123,10 @@ function callsOf(
   })
 }
 
-/** Shows a pending item as a call of its own, if it waits inside a call or for the run itself, for example for the run's budget. */
+/**
+ * Shows a pending item as a separate call if it belongs to no call of this conversation: it belongs to a nested agent, or to the run
+ * itself, such as its budget.
+ */
 function asOwnCall(pending: PendingItem | undefined): ShownCall[] {
   if (pending === undefined || (isOwnCall(pending) && pending.kind !== 'approval')) return []
   const { tool: name, args } = pending

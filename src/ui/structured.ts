@@ -19,7 +19,7 @@ export function structuredArguments(written: string): Json {
 /** Maximum depth of the JSON. Node.js 26 writes JSON of any depth, earlier versions up to a few thousand levels. */
 const maxLevels = 1_000
 
-/** Parses JSON. Returns the JSON text itself if the parsed value can't be sent, or would lose digits. */
+/** Parses JSON. Returns the JSON text itself if the parsed value can't be sent or if parsing loses digits of a number. */
 function sendable(json: string): Json {
   if (losesDigits(json)) return json
   const value = jsonOrText(json)

@@ -3,7 +3,7 @@ import { estimateTokens, estimateUsage } from '../../models/usage.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { plural } from '../terminal/render.ts'
 
-/** The parts of a chat's next request, without the prompt. */
+/** The parts of a chat's next model request, apart from the prompt. */
 export interface Context {
   instructions: string | undefined
   tools: readonly ToolDefinition[]

@@ -15,13 +15,13 @@ export class Conversation {
   messages: readonly ChatMessage[] = []
   #id: string
   readonly #folder: string
-  /** The open store. Undefined before its file is opened, and if nothing is stored. */
+  /** The open store. Undefined until its file is opened, or if nothing is stored. */
   #sessions: Sessions | undefined
   /** Whether to store this chat. The first prompt then opens the file. */
   #isKept: boolean
   /** The position of the first message that a person can edit. If there is a summary, this is the first message after it. */
   #firstPrompt = 0
-  /** The position of the message that the next prompt replaces, with all messages after it. */
+  /** The position of the message that the next prompt replaces. All later messages are removed. */
   #replaced: number | undefined
 
   private constructor(folder: string, id: string, sessions: Sessions | undefined, isKept: boolean) {
@@ -100,8 +100,8 @@ export class Conversation {
   }
 
   /**
-   * Makes the next prompt replace the last prompt, with everything that followed. Returns the text of the last prompt, or undefined if
-   * nothing has been asked yet.
+   * Makes the next prompt replace the last prompt and everything that followed it. Returns the text of the last prompt, or undefined if
+   * there is no prompt to replace.
    */
   rewind(): string | undefined {
     const at = this.messages.findLastIndex(({ role }) => role === 'user')
@@ -116,7 +116,7 @@ export class Conversation {
     this.#replaced = undefined
   }
 
-  /** Adds the messages of a run. */
+  /** Continues with the messages of a run that has ended or paused. */
   async add(result: RunResult): Promise<void> {
     this.#replaced = undefined
     if (this.#sessions !== undefined) await releaseUndecided(result, { id: this.#id, sessions: this.#sessions })

@@ -16,7 +16,8 @@ export function introduction(
   const names = tools.map(({ name, approval }) => (approval ? `${name} (asks first)` : name))
   const more = names.length > mostTools ? `, … ${names.length - mostTools} more: /tools` : ''
   const where = home && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder
-  // Leaves out examples with a placeholder, and calls by name unless the demo model runs, because only the demo model reads such calls.
+  // Leaves out examples with a placeholder. Also leaves out examples that call a tool by name, unless the demo model is used: only the demo
+  // model understands them.
   const works = (text: string) => !text.includes('…') && (isDemo || !text.startsWith('call '))
   const examples = [...new Set(examplesFor(definitionsOf(tools)).map(({ text }) => text))].filter(works).slice(0, mostExamples)
   return [

@@ -13,7 +13,7 @@ interface KnownModel {
   /** The value for `--model`. */
   name: string
   model: string | ModelSettings
-  /** The place where the model was found, in words for people. */
+  /** Where the model was found, in words to display. */
   from: string
 }
 

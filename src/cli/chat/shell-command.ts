@@ -6,19 +6,19 @@ import { setTimeout } from 'node:timers/promises'
 import { redactText } from '../../core/redaction/redact.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Maximum number of characters of output for the model. If the output is longer, the model gets its end. */
+/** Maximum number of characters of output that the model gets. If the output is longer, the model gets only the end of the output. */
 const mostOutput = 16_384
 /**
- * Two times in milliseconds: how long output may still arrive after the command has ended, and how long a command may take to end after the
- * signal.
+ * Timeouts in milliseconds. `lastOutputMs`: how long to wait for more output after the command has ended. `endMs`: how long a command may
+ * take to end after it was signalled.
  */
 const lastOutputMs = 200
 const endMs = 2_000
 
 /**
- * Runs a command that the person at the terminal has typed, in `folder`, and shows its output. The command can't read the terminal.
- * Resolves with the text that tells the model about the command, without secrets. If `signal` is aborted, ends the command and all
- * processes that it has started.
+ * Runs a shell command that the person at the terminal has typed. The command runs in `folder`. Its output is shown, but it can't read from
+ * the terminal. Resolves with a text for the model that describes the command and its output, without secrets. If `signal` is aborted, ends
+ * the command and all processes that it has started.
  */
 export async function runShellCommand(command: string, folder: string, terminal: Terminal, signal: AbortSignal): Promise<string> {
   const { env } = terminal.io

@@ -38,7 +38,7 @@ export async function pickSession(sessions: Sessions, lines: Lines, signal: Abor
   return at === undefined ? undefined : chats[at]?.id
 }
 
-/** Whether a person has chosen the id of the conversation, with `--session`. */
+/** Whether a person chose the conversation's id with `--session`, so that it was not generated. */
 export function isNamed(id: string): boolean {
   return !/^chat-\d{8}-\d{6}-/.test(id)
 }

@@ -78,7 +78,7 @@ const summaryRequest =
   'with names, paths and numbers as they are, and what is left to do. Write only the summary.'
 const summaryTitle = 'Summary of our conversation so far:'
 
-/** The parts of a chat that it remembers between runs. */
+/** The state of a chat that is kept between runs. */
 interface Kept {
   conversation: Conversation
   calls: ShownCalls
@@ -157,7 +157,7 @@ class Chat implements ChatState {
   async compact(): Promise<void> {
     const { messages } = this.conversation
     if (messages.length === 0) return this.say('nothing said yet')
-    // The demo model is not asked, because it could only answer that it can't summarize.
+    // The demo model can't summarize, so no request is sent to it.
     if (openChoice(this.#choice).provider === 'demo') return this.say('the demo model can’t summarize a conversation')
     await this.#whileRunning(async (signal) => {
       const runner = await this.#createRunner(this.#choice)
@@ -200,7 +200,7 @@ class Chat implements ChatState {
   }
 
   async #use(choice: ModelChoice): Promise<void> {
-    // Creates the runner first. If that fails, nothing has changed yet.
+    // Creates the runner first, so that nothing has changed if this fails.
     await this.#createRunner(choice)
     this.#choice = choice
     this.#runner = undefined
@@ -253,7 +253,7 @@ class Chat implements ChatState {
       this.say(this.#terminal.paint('dim', withoutControls(withOwnCommand(line, env))))
   }
 
-  /** Whether the conversation can continue. If a run waits in the conversation, the person must first decide or abandon the run. */
+  /** Whether the conversation can continue. If one of its runs waits for a decision, asks the person whether to abandon the run. */
   async #isFree(signal: AbortSignal): Promise<boolean> {
     const { id } = this.conversation
     const sessions = await this.conversation.sessions()

@@ -4,7 +4,7 @@ import { EXIT_OK } from '../exit-codes.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /**
- * The command with which a shell gets the words that may follow at the cursor. It prints one word a line, followed by a tab and a
+ * The command that a shell runs to get the completions at the cursor. It prints one completion per line: the word, a tab, and a
  * description.
  */
 const words = 'toolloop completion words --'
@@ -29,8 +29,8 @@ compdef _toolloop toolloop
 } as const
 
 /**
- * `toolloop completion SHELL` prints a script that makes a shell complete commands and options. That script runs `toolloop completion words
- * -- …`, which prints the words that may complete a line. Resolves with the exit code.
+ * `toolloop completion SHELL` prints a script that makes a shell complete commands and options. The script runs `toolloop completion words
+ * -- …`, which prints the possible completions of a line. Resolves with the exit code.
  */
 export async function completion(shell: string, line: readonly string[], program: Command, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -45,7 +45,7 @@ interface Candidate {
   about: string
 }
 
-/** Returns the words that may come next. Returns an empty list if the next word is a file name or free text. */
+/** Returns the possible completions. Returns an empty list if a file name or free text is expected. */
 function candidates(program: Command, line: readonly string[]): Candidate[] {
   const [typed, last = ''] = [line.slice(0, -1), line.at(-1)]
   const { command, awaits } = readLine(program, typed)
@@ -58,7 +58,7 @@ function candidates(program: Command, line: readonly string[]): Candidate[] {
   return found.filter(({ word }) => word.startsWith(last))
 }
 
-/** Returns the command that the typed words select, and the option whose value comes next. */
+/** Returns the command that the typed words select. If the last word is an option that needs a value, also returns this option. */
 function readLine(program: Command, typed: readonly string[]): { command: Command; awaits?: Option | undefined } {
   let command = program
   let awaits: Option | undefined

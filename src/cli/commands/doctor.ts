@@ -30,8 +30,8 @@ export interface Diagnosis {
 }
 
 /**
- * How long local servers may take to answer, in milliseconds. The time is longer than for a run, so that a diagnosis also finds slow
- * servers.
+ * How long local servers may take to answer, in milliseconds. This timeout is longer than the timeout of a run, so that slow servers are
+ * found, too.
  */
 const probeMs = 2_000
 const exportUse = 'exporting telemetry'

@@ -34,7 +34,9 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   }
 }
 
-/** Refuses options about the model or the tools if they are replayed from the recording. */
+/**
+ * Throws for options about the model if the model's responses are replayed, and for options about tools if the tools' results are replayed.
+ */
 function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
   const refuse = (given: { [flag: string]: unknown }, expected: string): void => {
     for (const [flag, value] of Object.entries(given)) if (value !== undefined) throw new InvalidOptionError(flag, expected)

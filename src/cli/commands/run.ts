@@ -44,7 +44,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     if (io.stderr.isTTY && !flags.quiet && !flags.events)
       terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode
-    // No explanation is needed: either nobody reads stdout any more, or the error was already printed.
+    // Prints no explanation: either the reader of stdout is gone, or the error was already printed.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
     explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags, io.env))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)

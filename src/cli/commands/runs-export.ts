@@ -9,8 +9,9 @@ import { type CliIO, Terminal } from '../terminal/terminal.ts'
 import { knownRun, withRuns } from './runs.ts'
 
 /**
- * `toolloop runs export ID`: prints everything in the journal about a run as one JSON object, for storing or sending. With `--record`,
- * includes the recording in that file. Removes values with secret names, and texts that look like keys. Resolves with the exit code.
+ * `toolloop runs export ID`: prints everything in the journal about a run as one JSON object, for storing or sending. `--record FILE`
+ * includes the recording in that file. Removes values whose names suggest secrets, and texts that look like keys. Resolves with the exit
+ * code.
  */
 export async function exportRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   return withRuns(flags, io, async (runner) => {

@@ -154,7 +154,10 @@ async function continueRun(runId: string, flags: Flags, io: CliIO, decide: Decid
   }
 }
 
-/** Returns the verdict on a call that the options give. Throws `invalid_option` if the options don't match the call. */
+/**
+ * Returns the decision on a call that the options `--yes`, `--reject` or `--answer` specify. Throws `invalid_option` if the options don't
+ * fit the call.
+ */
 function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answer }: Flags): Verdict {
   if ([yes, reject, answer].filter((given) => given !== undefined).length > 1)
     throw new ToolloopError('invalid_option', 'Expected one of --yes, --reject and --answer, got more')
@@ -178,7 +181,10 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
   return { terminal, asker, approve, signal }
 }
 
-/** Opens a journal and runs `work` with its runs. A copy of a journal is accepted, because reading it does not affect the original. */
+/**
+ * Opens a journal and calls `work` with a runner that reads it. A copy of a journal is accepted, because reading the copy does not affect
+ * the original.
+ */
 export async function withRuns(
   flags: Flags,
   io: CliIO,

@@ -40,8 +40,8 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     })
     const levelOf = ({ logging }: Config) => (flags.verbose ? 'debug' : flags.quiet ? 'error' : (logging?.level ?? 'info'))
     const logger = createLogger({ level: levelOf(config), destination: { write: (line) => terminal.note(line.trimEnd()) } })
-    // Options take precedence over the file, as in all commands. In this case, the model in the file can't be changed while the service
-    // runs.
+    // Options take precedence over the file, as in all commands. If an option sets the model, changes of the model in the file have no
+    // effect.
     const isFixed = choice.source === 'option' || choice.source === 'environment' || flags.baseUrl !== undefined
     const { createService, listen } = await import('../../service/index.ts')
     const service = createService({
@@ -63,7 +63,7 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice, env)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
-    // The link is printed only on a terminal, because it lets anybody sign in for ten minutes, and other output may be collected where
+    // The link lets anybody sign in for ten minutes. By default, it is printed only on a terminal, because other output may be stored where
     // others can read it.
     if (io.stdout.isTTY === true || flags.signInLink) {
       terminal.print(`Sign in:     ${service.signInLink(listening.url)}`)

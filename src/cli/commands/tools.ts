@@ -70,8 +70,8 @@ export async function callTool(name: string, args: string, flags: Flags, io: Cli
 }
 
 /**
- * Describes invalid arguments for the person who typed them. Returns undefined if they are valid. The errors of the call itself can't be
- * used, because they are worded for models.
+ * Describes invalid arguments for the person who typed them. Returns undefined if they are valid. The error that the call itself returns
+ * can't be used, because it is written for models.
  */
 async function problemWith(args: string, tool: AnyTool): Promise<string | undefined> {
   const parsed = parseArguments(args)

@@ -5,7 +5,7 @@ import { looksBinary } from '../../tools/builtin/files/text-file.ts'
 import { isFileProblemCode, Workspace } from '../../tools/builtin/files/workspace.ts'
 import { formatBytes } from '../terminal/render.ts'
 
-/** Maximum sizes in bytes: one text, one picture or document, and all files of a prompt. */
+/** Maximum sizes in bytes: of one text, of one picture or document, and of all files of a prompt together. */
 const mostText = 262_144
 const mostMedia = 5_242_880
 const mostBytes = 20_971_520
@@ -20,10 +20,10 @@ export interface AttachedPrompt {
 }
 
 /**
- * Attaches the files that a prompt refers to as `@path`, if the workspace's tools may read them. Texts follow the prompt; pictures and PDFs
- * become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing file stays text.
- * `pasted` are the pasted pieces of the prompt. In these pieces, an `@` counts as a reference only if its file can be attached. `outputs`
- * are texts to add after the files.
+ * Attaches the files that a prompt refers to as `@path`, if the workspace's tools may read them. Text files are appended to the prompt.
+ * Pictures and PDFs become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing
+ * file stays text. `pasted` contains the pasted pieces of the prompt. In these pieces, an `@` counts as a reference only if its file can be
+ * attached. `outputs` contains texts to add after the files.
  */
 export async function attachFiles(
   prompt: string,

@@ -19,7 +19,7 @@ export interface ModelChoice {
   backend?: Backend
   /** The limits in the configuration file. */
   limits?: LimitsConfig
-  /** The name `provider/model`, for people. */
+  /** The name to display: `provider/model`. */
   name: string
   source: ModelSource
   /** The reason for the choice, in a few words. */
@@ -53,8 +53,9 @@ const listModelsMs = 5_000
 
 /**
  * Chooses the model from the first of these sources: the option, `TOOLLOOP_MODEL`, `toolloop.yaml`, the first API key in the environment, a
- * model server on this machine, or the demo model. A base URL applies to a configured model. If no model is configured, the server at the
- * base URL is asked for its first model. Rejects with `invalid_option` for an invalid configuration.
+ * model server on this machine, or the demo model. A base URL applies to the model that an option, the environment or the file names. If
+ * none of them names a model, uses the first model that the server at the base URL lists. Rejects with `invalid_option` for an invalid
+ * configuration.
  */
 export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
   const { baseURL } = options
@@ -93,7 +94,7 @@ function findNamed({ model, baseURL, env }: ChooseModelOptions, config: ConfigFi
   const find = (name: string, source: ModelSource, from: string): ModelChoice => {
     const found = findModel({ ...config, model: name }) ?? name
     if (found !== name) return named(found, source, `${from}: ${name}`)
-    // Names are not checked if a base URL is given, because that server may have a model of any name.
+    // If a base URL is given, the name is not checked, because the server may have a model of any name.
     if (baseURL === undefined) checkModelName(name, from, config)
     return named(name, source, from)
   }
@@ -106,7 +107,7 @@ function named(model: string | ModelSettings, source: ModelSource, why: string):
   return { model, name: describeModel(model), source, why }
 }
 
-/** Returns the name `provider/model`, for people. */
+/** Returns the name to display: `provider/model`. */
 export function describeModel(model: string | ModelSettings): string {
   return typeof model === 'string' ? model : `${model.provider}/${model.model}`
 }

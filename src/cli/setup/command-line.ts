@@ -1,7 +1,7 @@
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** Returns the command that started this program. Messages contain this command, so that people can copy it. */
+/** Returns the command that started this program. Used in messages, so that people can copy it. */
 export function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
   if (script === 'start') return 'npm start --'
   return script === 'npx' ? 'npx toolloop' : 'toolloop'

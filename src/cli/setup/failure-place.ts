@@ -10,8 +10,9 @@ const ownFolder = fileURLToPath(new URL('../../', import.meta.url))
 const maxChecked = 20
 
 /**
- * Returns the position at which a module failed to load, to append to the reason: ` (tools.ts:12:3)` for an error thrown by its code, the
- * source line for a syntax error, or an empty text if the position is unknown. `loaded` contains the URLs of the loaded modules, in order.
+ * Returns a text to append to an error message that says where a module failed to load. For an error that the module's code threw, it is `
+ * (tools.ts:12:3)`. For a syntax error, it is the source line. If the position is unknown, it is empty. `loaded` contains the URLs of the
+ * loaded modules, in order.
  */
 export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
@@ -22,7 +23,7 @@ export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: s
   return `\n  ${relative(cwd, parsed.file)}:${parsed.line}\n${parsed.source.map((line) => `  ${clip(line)}`).join('\n')}`
 }
 
-/** Returns the innermost line of a stack that belongs to the user's code. */
+/** Returns the position in the innermost stack frame that belongs to the user's code. */
 function callingLine(stack: string, cwd: string): string | undefined {
   for (const [, path = '', line, column] of stack.matchAll(
     /^\s+at (?:.*\()?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/])[^()]*):(\d+):(\d+)\)?$/gm,
@@ -41,8 +42,8 @@ interface UnparsableLine {
 }
 
 /**
- * Parses the text that Node.js prints above the stack of a syntax error. It consists of `file:line`, the source line (for TypeScript with
- * the lines around it), and marks.
+ * Parses the text that Node.js prints above the stack of a syntax error. It consists of `file:line`, the source line, and the marks below
+ * it. For TypeScript, it also has the lines around the source line.
  */
 function unparsableLine(stack: string): UnparsableLine | undefined {
   const [, path, line, block = ''] = /^((?:file:|[/[]|[A-Za-z]:\\).*):(\d+)\n([\s\S]*?)\n(?:\n|\w*Error)/.exec(stack) ?? []

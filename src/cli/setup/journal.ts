@@ -39,7 +39,7 @@ function fileOf({ journal }: Flags, { env }: CliIO): string | undefined {
 
 async function open(file: string, { cwd }: CliIO, adopt: boolean): Promise<OpenJournal> {
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
-  // Taking over runs is turned off, because a command executes only the runs that it was asked to execute.
+  // This process must not resume runs of other processes, because a command executes only the runs that it was asked to execute.
   const journal = sqliteJournal({ file: resolve(cwd, file), adopt, takeOverEveryMs: Number.POSITIVE_INFINITY })
   return { journal, close: () => journal.close() }
 }

@@ -44,7 +44,7 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
   // A Set makes sure that a tool that is exported both by name and in the default array is loaded once.
   const tools = new Set<AnyTool>()
   for (const [name, value] of Object.entries(exports)) {
-    // `module.exports` is the whole CommonJS module, whose parts are also exported.
+    // For a CommonJS module, the export `module.exports` is the whole module. It is skipped, because its parts are exported, too.
     if (name === 'module.exports') continue
     for (const tool of name === 'default' ? toolsOfDefault(value, path) : toolsOfNamed(value)) {
       try {
@@ -117,7 +117,7 @@ function looksLikeTool(value: unknown): value is AnyTool {
 
 /**
  * Describes the exports of a module. For a CommonJS module, Node.js adds the exports `default` and `module.exports`, which contain the
- * others.
+ * other exports.
  */
 function describeExports({ 'module.exports': whole, ...exports }: Record<string, unknown>): string {
   const names = isObject(whole) && Object.keys(whole).length === 0 ? [] : Object.keys(exports)

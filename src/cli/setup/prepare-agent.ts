@@ -23,8 +23,8 @@ export interface PreparedAgent {
 }
 
 /**
- * Converts the command line to the options of a runner. Rejects with an error whose fault is `programmer` for invalid options, files and
- * modules, before anything is sent to a model.
+ * Converts the command line to the options of a runner. Sends nothing to a model. If an option, file or module is invalid, rejects with an
+ * error whose `fault` is `programmer`.
  */
 export async function prepareAgent(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
   const { cwd, env } = terminal.io

@@ -58,8 +58,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Releases the conversation from a paused run that can no longer be decided, because the run was aborted while it waited, or because no
- * journal stores it. The conversation keeps the progress of the run.
+ * Ends the wait of a conversation for a paused run that nobody can decide any more. This is the case if the run was aborted while it
+ * waited, or if no journal stores it. The conversation keeps the messages of the run.
  */
 export async function releaseUndecided(
   { stopReason }: RunResult,

@@ -15,7 +15,7 @@ export interface ToolSources {
   skills?: Skills
 }
 
-/** Opens all tools that the command line names. Rejects with an error whose fault is `programmer` if a module or folder is invalid. */
+/** Opens all tools that the command line names. If a module or folder is invalid, rejects with an error whose `fault` is `programmer`. */
 export async function openToolSources(flags: Flags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
   const { cwd } = terminal.io
   const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
@@ -37,7 +37,7 @@ export async function openToolSources(flags: Flags, terminal: Terminal, logger: 
   return { dispatcher, skills }
 }
 
-/** Loads the Skills of `--skills`, the project and the user. `options` can replace those of the project and the user. */
+/** Loads the Skills of `--skills`, the project and the user. `options` are options of `loadSkills` that take precedence. */
 export async function openSkills(flags: Flags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
   const { loadSkills } = await import('../../tools/skills/skills.ts')
   return loadSkills({

@@ -3,8 +3,8 @@ import { createLogger, type Logger, redacting } from '../../core/logger.ts'
 import { type Terminal, withoutControls } from './terminal.ts'
 
 /**
- * The fields that mark records to leave out of the log: the end of a run, calls and model requests already have their own lines on the
- * screen.
+ * Records with one of these fields are left out of the log. They are about ends of runs, calls and model requests, which already have their
+ * own lines on the screen.
  */
 const ownLines = ['stopReason', 'toolCallId', 'iteration']
 

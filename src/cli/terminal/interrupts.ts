@@ -21,12 +21,12 @@ export class Interrupts {
     return this.#controller.signal
   }
 
-  /** The exit code after a signal or an error of stdout. Undefined if there was neither. */
+  /** The exit code if there was a signal or an error of stdout. Undefined otherwise. */
   get exitCode(): number | undefined {
     return this.#exitCode
   }
 
-  /** Lets another program that uses the terminal during `work` handle Ctrl-C. */
+  /** Ignores Ctrl-C during `work`, because another program that uses the terminal handles it. */
   async leaveToOther<T>(work: () => Promise<T>): Promise<T> {
     const ignore = () => {}
     process.on('SIGINT', ignore)

@@ -38,7 +38,7 @@ export interface Lines {
   pick(title: string, items: readonly PickerItem[], signal: AbortSignal): Promise<number | undefined>
   /** Discards the typed text. */
   clearLine(): void
-  /** Returns input that was typed ahead to the prompt for editing, after the text `first`. */
+  /** Puts input that was typed ahead back into the prompt, so that the person can edit it. The text `first` comes before it. */
   takeBack(first?: TypedText): void
   /** Lets another program use the terminal during `work`. */
   lend<T>(work: () => Promise<T>): Promise<T>

@@ -11,7 +11,7 @@ import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 /** Maximum number of lines of a script that are shown. */
 const maxScriptLines = 60
-/** Maximum number of characters of a call's arguments, and of a failure, on the line of a call. */
+/** Maximum number of characters on the line of a call, separately for its arguments and for its error. */
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 
@@ -133,7 +133,7 @@ export class RunRenderer {
     return this.#showAnswer ? lastText(this.#view) : ''
   }
 
-  /** Called when the answer was cut off and starts again. The text on the screen stays there. */
+  /** Called when the answer was cut off and starts again. The text of the first attempt stays on the screen. */
   #beginAgain(): void {
     this.#terminal.endAnswerLine()
     this.#terminal.note(this.#terminal.paint('dim', 'The answer broke off and starts again:'))
@@ -212,7 +212,7 @@ export class RunRenderer {
   }
 
   #rejectCall({ tool, args, error, meta }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
-    // This call only collects the secrets that the error may quote.
+    // Only the side effect is needed: it remembers the secrets in the arguments, which the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
     this.#showOuter(meta)
     this.#note(

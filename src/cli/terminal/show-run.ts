@@ -29,7 +29,7 @@ async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags
   return result
 }
 
-/** The people who can decide the pending items of a run. If `approve` is undefined, nobody decides. */
+/** How the approvals and questions of a run are decided. If `approve` is undefined, calls that need an approval pause the run. */
 export interface People {
   approve: RunnerOptions['approve']
   /** Asks the person at the terminal. Undefined if nobody is there. */
@@ -99,8 +99,8 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
 }
 
 /**
- * Returns options that end a run if an answer is cut off. They apply if the answer is streamed to a file or pipe, because output there
- * can't be taken back.
+ * Returns the run options for the kind of output. If the answer is streamed to a file or pipe, a run ends when an answer is cut off,
+ * because the first part can't be removed from the output.
  */
 export function keepingWhole(
   { stdout }: Pick<CliIO, 'stdout'>,

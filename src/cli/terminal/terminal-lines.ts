@@ -115,7 +115,7 @@ export class TerminalLines implements Lines {
 
   async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
     this.#isDraft = draft !== undefined
-    // The pause is counted from the last typed key instead of from now, so that the answers to several questions in a row don't wait.
+    // The pause starts at the last typed key instead of now, so that a person who answers several questions in a row doesn't have to wait.
     const answer = await this.#readAnswer({ question, signal, since: draft === undefined ? this.#typedAt : 0, draft })
     // Ctrl-D gives no answer.
     return answer ?? ''
@@ -258,8 +258,8 @@ export class TerminalLines implements Lines {
   }
 
   /**
-   * Reads an answer after a pause in typing: since `since` and for `pauseMs`. Resolves with undefined if the input ends. Rejects if
-   * `signal` is aborted.
+   * Reads an answer. Waits until `pauseMs` have passed since `since` and since the last typed key. Resolves with undefined if the input
+   * ends. Rejects if `signal` is aborted.
    */
   async #readAnswer({ question, labels = '', signal, since, draft = '' }: Question): Promise<string | undefined> {
     // Keys that were pressed before the question appeared may still be on their way from the terminal. They arrive within two rounds of the
@@ -409,7 +409,7 @@ export class TerminalLines implements Lines {
     else this.onLeave()
   }
 
-  /** Called after Enter. The rest of the same piece is input that was typed ahead. */
+  /** Called after Enter. Keys that arrived together with Enter count as typed ahead for the next prompt. */
   #endRead(): void {
     if (this.#isAnswerable) this.#endQuestion()
     else {
@@ -448,8 +448,8 @@ export class TerminalLines implements Lines {
 
   readonly #onContinue = (): void => {
     if (this.#isLent) return
-    // The signal that stopped the process can't be handled, so the terminal was not restored then. The shell has changed the terminal
-    // since. `#makeWay` resets the mode first, because Node.js doesn't set a mode that it believes to be set.
+    // If SIGSTOP stopped the process, it could not be handled, so the terminal was not restored. The shell has changed the terminal's mode
+    // since. Node.js doesn't set a mode that it believes to be set, so `#makeWay` resets the mode first.
     this.#makeWay()
     this.#takeTerminal()
     this.#suspended?.show()

@@ -39,9 +39,8 @@ const frameMs = 100
 const eraseLine = '\r\x1b[K'
 
 /**
- * Combines both output streams into one screen. The answer goes to stdout, and everything about it to stderr, line by line. On a terminal,
- * a status line shows what the command is waiting for, once the wait is longer than a second. The status line is erased before other
- * output.
+ * Combines both output streams into one screen. The answer goes to stdout. Everything else goes to stderr, line by line. On a terminal, if
+ * a wait takes longer than a second, a status line shows what the command is waiting for. The status line is erased before other output.
  */
 export class Terminal {
   readonly #io: CliIO
@@ -163,7 +162,7 @@ export class Terminal {
     this.#setStatus(text, Date.now())
   }
 
-  /** Changes the text of the status without restarting its time. */
+  /** Changes the text of the status line. The time that it shows continues. */
   progress(text: string): void {
     if (this.showsStatus) this.#setStatus(text, this.#status?.since ?? Date.now())
   }

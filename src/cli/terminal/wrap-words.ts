@@ -7,7 +7,7 @@ const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 
 const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
 /** The indent of continuation rows if there is little space. */
 const narrowHang = 4
-/** Matches characters after which a long word is preferably broken. */
+/** Matches the characters after which a long word should be broken, if possible. */
 const breaks = /[,;:/\\&?)}\]|]$/
 
 /**
@@ -31,7 +31,7 @@ export function wrapWords(
   /** `isBegun`: the row has more than its indent. `hasWord`: the row has more than spaces. */
   let [isBegun, hasWord] = [false, false]
   const next = (): void => {
-    // A row that has only spaces is dropped, and starts again without them, if they leave no room for a word.
+    // A row that has only spaces is dropped: the word that doesn't fit after the spaces starts a new row.
     if (hasWord) rows.push(`${row.trimEnd()}${styles.length === 0 ? '' : '\x1b[0m'}`)
     const spaces = rows.length === 0 ? '' : indent
     row = `${spaces}${styles.map((code) => `\x1b[${code}m`).join('')}`

@@ -57,7 +57,7 @@ const optional = (check: Check): Check => {
 }
 const oneOf = (...values: string[]) => isA(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
 const yes = isA('true', (value) => value === true)
-/** Accepts a text, and any value that `check` accepts. */
+/** Accepts any text, and any other value that `check` accepts. */
 const textOr = (check: Check): Check => {
   return (value, place, wrong) => {
     if (typeof value !== 'string') check(value, place, wrong)
@@ -99,7 +99,7 @@ const request = object({
 })
 
 const kindOfPieces = oneOf('text', 'reasoning', 'call', 'arguments')
-/** Accepts a kind, followed by the index of the call if the kind has one, and by texts. */
+/** Accepts a list of the kind, the index of the call (only for the kinds `call` and `arguments`), and texts. */
 const pieces: Check = (value, place, wrong) => {
   list(() => {})(value, place, wrong)
   const [kind, ...rest] = value as unknown[]

@@ -43,8 +43,8 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
 }
 
 /**
- * Returns the part of `room` that is left after a value. The result is negative if the value doesn't fit. A long value is not serialized to
- * find out.
+ * Estimates how many of `room` characters are left after a value. The result is negative if the value doesn't fit. Stops at that point, so
+ * that a long value need not be serialized.
  */
 function roomBeside(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length

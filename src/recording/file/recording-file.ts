@@ -30,8 +30,8 @@ export async function writeRecording(file: string | URL, recording: RunRecording
 }
 
 /**
- * Returns the recording in the file that is about to be replaced. Returns undefined if there is no file. Rejects if the file is not a
- * recording, or can't be written.
+ * Returns the recording in the file that is about to be replaced. Returns undefined if there is no file. Rejects if the existing file is
+ * not a recording, or if the file can't be written.
  */
 export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
   const path = pathOf(file)
@@ -180,7 +180,10 @@ function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessa
   return differs < 0 ? messages.length : differs
 }
 
-/** Caches the definitions that are known to be equal to a tool of the recorded run. They occur in all its requests. */
+/**
+ * Caches the tool definitions that were found to be equal to a tool of the recorded run, because the same definitions occur in all its
+ * requests.
+ */
 const knownDefinitions = new WeakMap<RecordedInput['tools'], WeakSet<ToolDefinition>>()
 
 function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {

@@ -14,7 +14,7 @@ interface Exporter<Items> {
 }
 
 interface Bounds<Items> {
-  /** Splits items that are too large for one request, because a request is encoded without a pause. */
+  /** Splits items into several requests, because encoding a large request would block the event loop. */
   split?(items: Items): readonly Items[]
   /**
    * The time limit of a request, including its retries, in milliseconds. The limit is needed because the SDK waits without limit for a
@@ -23,9 +23,9 @@ interface Bounds<Items> {
   timeoutMs: number
   /** Maximum number of waiting requests, including the one in progress. Default: unlimited. */
   mostWaiting?: number
-  /** A signal that ends all waiting when it is aborted. */
+  /** When this signal is aborted, requests in progress and waiting requests end without a response. */
   stop: AbortSignal
-  /** Called with the items when their export has ended. `failure` is the reason for a failure. It is undefined if the export succeeded. */
+  /** Called when the export of these items has ended. `failure` is the reason if the export failed. */
   ended(items: Items, failure?: string): void
 }
 
@@ -73,7 +73,7 @@ export function boundExporter<Items, Own extends Exporter<Items>>(exporter: Own,
 function reasonOf(error: unknown): string {
   const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown }
   const status = typeof code === 'number' ? `status ${code}: ` : ''
-  // Only a readable response is shown. A response in protobuf is not.
+  // Shows the response only if it is readable text, not protobuf.
   const said = typeof data === 'string' && /^[\x20-\x7e\s]+$/.test(data) ? `: ${data.trim()}` : ''
   return `${status}${messageOf(error)}${said}`
 }

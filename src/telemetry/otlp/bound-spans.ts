@@ -1,7 +1,10 @@
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Attributes } from '../api.ts'
 
-/** Maximum number of characters of all waiting spans, and of one request. With `content`, a single span contains a whole conversation. */
+/**
+ * Maximum number of characters: of all waiting spans together, and of the spans in one request. With `content`, a single span contains a
+ * whole conversation.
+ */
 const mostCharacters = 16_000_000
 const mostCharactersOfRequest = 500_000
 

@@ -161,8 +161,7 @@ function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string)
 
 /** Returns a function that logs the first problem as a warning, and later problems at debug level. */
 function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
-  // Both forms of a header's value are redacted, because a collector's error may quote a key without the scheme before it, such as
-  // `Bearer`.
+  // A header's value is redacted with and without its scheme (such as `Bearer`), because a collector's error may quote only the key.
   const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   let isLogged = false
   return (problem) => {

@@ -29,8 +29,8 @@ export interface AgUiInput {
   /** The conversation, to pass to `run` or `stream`. Excludes reasoning and activities, which are only for the page. */
   messages: readonly ChatMessage[]
   /**
-   * The messages as the client sent them. A response needs them to remove a message from the client, because AG-UI removes a message by
-   * sending all the others again.
+   * The messages as the client sent them. In AG-UI, a response can remove a message from the client only by sending all other messages
+   * again.
    */
   shown: readonly JsonObject[]
   /** The tools of the page. They have no `execute`, so their calls wait for the page. */
@@ -55,7 +55,7 @@ export interface AgUiInputOptions {
 /**
  * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in the body can cause a tool to run: a tool result only
  * informs the model about a past call, and an answer only has an effect if a run waits for it (see `decisionsFromAgUi`). Throws
- * `invalid_option`, and `invalid_message`, which names the invalid place, if the body is invalid.
+ * `invalid_message` if the body is invalid; the error names the invalid place. Throws `invalid_option` for invalid options.
  */
 export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): AgUiInput {
   checkOptionNames(options, { system: true }, '`inputFromAgUi`')

@@ -10,8 +10,8 @@ import { AgUiWriter } from './ag-ui-writer.ts'
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
    * The client's input. The response uses the ids of the input, and doesn't repeat the calls in its messages. Default: the run's own id is
-   * used as thread id and run id. Without an input, the run ends if a model response is cut off after a part of it was sent, because that
-   * part can't be removed from the client.
+   * used as thread id and run id. If a model response is cut off after a part of it was sent, a response without an input can't remove that
+   * part from the client, so the run ends.
    */
   input?: AgUiInput
 }

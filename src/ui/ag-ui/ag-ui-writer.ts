@@ -44,9 +44,9 @@ export class AgUiWriter implements ResponseWriter {
   #turn: string | undefined
   #step: string | undefined
   #hasAsked = false
-  /** Whether the current step started before the oldest stored event. */
+  /** Whether the first events of the current step are no longer stored. */
   #isBehind = false
-  /** Whether events before the stored events are missing. */
+  /** Whether the client has missed events that are no longer stored. */
   #hasMissed = false
   #frames = ''
 
@@ -168,8 +168,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   #result(toolCallId: string, content: string): void {
-    // Skips a result that the page itself has sent, because it would appear twice. Only the first characters are compared, because a long
-    // result may have been truncated.
+    // Skips a result that the page itself has sent, because it would appear twice. Compares only the first characters, because the run may
+    // have truncated a long result.
     const own = this.#options.results.get(toolCallId)
     if (!this.#hasAsked && own?.slice(0, comparedCharacters) === content.slice(0, comparedCharacters)) return
     this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })

@@ -78,7 +78,8 @@ export class ShownMessages {
       for (const call of toolCalls) this.#calls.delete(call.id)
     }
     const kept = [...this.#before, ...this.#messages] as JsonObject[]
-    // If a snapshot contains no reasoning, a client keeps its own reasoning. The discarded reasoning is therefore sent as empty messages.
+    // A client keeps its reasoning if a snapshot contains no reasoning. To remove discarded reasoning from the client, the snapshot
+    // contains it as empty messages.
     if (kept.some(({ role }) => role === 'reasoning')) return kept
     const emptied = discarded.filter(({ role }) => role === 'reasoning').map(({ id, role }) => ({ id, role, content: '' }))
     return [...kept, ...emptied]

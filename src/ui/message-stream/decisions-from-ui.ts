@@ -25,7 +25,8 @@ function decisionOf(item: PendingItem, part: UIToolPart): Decision | undefined {
   const { toolCallId, fingerprint } = item
   const about = { toolCallId, fingerprint }
   if (isYesOrNo(item)) {
-    // The approval has the fingerprint of the item as its id. An approval of another call, or of other arguments, is ignored.
+    // The id of an approval is the fingerprint of the pending item. An approval with another id is ignored, because it is for another call
+    // or other arguments.
     if (state !== 'approval-responded' || approval?.id !== fingerprint) return undefined
     if (approval.approved === false) return { ...about, approved: false, ...withoutUndefined({ reason: approval.reason }) }
     if (approval.approved !== true) return undefined

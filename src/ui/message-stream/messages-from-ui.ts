@@ -57,7 +57,7 @@ function textOf({ type, text }: JsonObject, path: string): string {
 function filePart({ url, mediaType, filename }: JsonObject, path: string): ContentPart {
   const kind = textAt(mediaType, `${path}.mediaType`)
   const address = urlAt(url, `${path}.url`)
-  // Pages send these types if the real type is unknown, so they are ignored.
+  // Pages send these types if they don't know the real type, so these types are ignored.
   const isUnknown = (kind === 'image' || kind === 'application/octet-stream') && !/^data:/i.test(address)
   const part = { url: address, ...(isUnknown ? {} : { mediaType: kind }) }
   if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
@@ -94,7 +94,7 @@ function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
 }
 
 function callOf({ toolCallId: id, tool: name, input }: UIToolPart, path: string): ToolCall {
-  // The input of a call that could not be parsed is the text that the model wrote.
+  // If the model's arguments could not be parsed, the input of the call is the text that the model wrote.
   const args = typeof input === 'string' ? input : jsonOf(input ?? {}, `${path}: the input of call ${id}`)
   return { id, type: 'function', function: { name, arguments: args } }
 }

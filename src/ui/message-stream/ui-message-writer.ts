@@ -42,7 +42,7 @@ export class UIMessageWriter implements ResponseWriter {
   #isInStep = false
   /** Whether the run has asked a model in this response. Earlier events belong to calls that a previous response has sent. */
   #hasAsked = false
-  /** Whether the current step started before the oldest stored event. */
+  /** Whether the first events of the current step are no longer stored. */
   #isBehind = false
   #frames = ''
 
@@ -155,8 +155,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Sends the arguments of a call. Skips a call whose result the client already has, or that the client has to run, because the client
-   * would treat the repeated call as a new call.
+   * Sends the arguments of a call. Skips a call if the client already has its result or has to run it, because the client would treat the
+   * repeated call as a new call.
    */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
@@ -179,7 +179,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#available.add(toolCallId)
   }
 
-  /** Sends the items that the run was waiting for. A client that reads the run from the beginning needs them. */
+  /** Sends the pending items for which the run paused before it was resumed. A client that reads the run from the beginning needs them. */
   #sendWaiting(waiting: readonly WaitingItem[]): void {
     for (const item of waiting) {
       this.#wait(item)
@@ -206,7 +206,7 @@ export class UIMessageWriter implements ResponseWriter {
     const toolCallId = idOnPage(event)
     const { known } = this.#options
     const isShown = this.#available.has(toolCallId) || (!this.#hasAsked && (known === undefined || known.has(toolCallId)))
-    // Calls of this run are skipped, because their own end events follow.
+    // Calls of the run itself are skipped, because their end events follow.
     if (isOwnCall(event) || !isYesOrNo(event) || !isShown) return
     const agent = event.path?.at(-1)?.agent
     if (!event.approved) this.#send({ type: 'tool-output-denied', toolCallId })
@@ -221,7 +221,10 @@ export class UIMessageWriter implements ResponseWriter {
     this.#hasAsked = true
   }
 
-  /** Sends the calls that a preview has noted, in their own step, because a client looks for the parts of a call only there. */
+  /**
+   * Sends the calls that a preview lists without running them. Called before their step ends, because a client searches only that step for
+   * the parts of a call.
+   */
   #callNoted(): void {
     for (const { id, tool, status, written } of this.#view.calls.values()) {
       const input = status === 'writing' ? jsonOrText(written) : undefined
@@ -230,8 +233,8 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a model response that starts again. The client removes all parts of this step, including the open parts, and receives the text
-   * that the response continues again.
+   * Handles a model response that starts again. The client removes all parts of this step, including the open parts. If the response
+   * continues an earlier text, that text is sent again.
    */
   #resetStep(): void {
     this.#part = undefined
@@ -273,8 +276,8 @@ export class UIMessageWriter implements ResponseWriter {
 const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
 
 /**
- * Whether the client already has this call, so that only the result of the call is sent. This is the case if the client has the output, or
- * if the call was approved or refused in an earlier step, where the client would not look for it.
+ * Whether the client already has this call, so that the call must not be sent again. This is the case if the client has the output. It is
+ * also the case if the call was approved or refused in an earlier step, because the client searches only the last step for the call.
  */
 function hasCall(part: UIToolPart | undefined): boolean {
   return part !== undefined && (part.state.startsWith('output-') || (part.state === 'approval-responded' && part.isEarlier === true))

@@ -22,7 +22,10 @@ export interface UIToolPart {
    * its budget.
    */
   isOwn: boolean
-  /** Whether the call is in an earlier step of its message. A client searches only the last step for a call that arrives with its input. */
+  /**
+   * Whether the call is in an earlier step of its message. If a call is sent again with its input, a client searches only the last step for
+   * it.
+   */
   isEarlier?: boolean
   /** The decision on the call. Set only for a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }

@@ -23,7 +23,7 @@ export function withPiece(delta: Delta, piece: string): Delta {
   return delta.type === 'TOOL_INPUT_DELTA' ? { ...delta, json: piece } : { ...delta, text: piece }
 }
 
-/** Removes the pieces of a response that was cut off from a list of events, because a `MODEL_RETRY` with `discards` takes them back. */
+/** Removes the deltas of a response that was cut off from a list of events. A `MODEL_RETRY` with `discards` has made them obsolete. */
 export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly Entry[], { meta: { runId } }: RunEvent): Entry[] {
   const from = entries.findLastIndex(({ event: { type, meta } }) => type === 'MODEL_START' && meta.runId === runId)
   const isVoid = ({ type, meta }: RunEvent) => pieces.has(type) && meta.runId === runId
@@ -38,7 +38,7 @@ const pieces: ReadonlySet<EventName> = new Set(['TEXT_DELTA', 'REASONING_DELTA',
  */
 export class Backlog {
   #events: RunEvent[] = []
-  /** The pieces of text of the last event, if it is a delta. */
+  /** If the last event is a delta, the pieces of its text. */
   #pieces = new TextBuffer()
   /** The position of each call's latest progress report. */
   readonly #reports = new Map<string, number>()

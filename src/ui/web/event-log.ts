@@ -25,10 +25,10 @@ export interface EventLogBounds {
   characters: number
 }
 
-/** The type of a stored event that was taken back. The log keeps only the number of such an event. */
+/** The type of a stored event that was discarded by a `MODEL_RETRY`. The log keeps only the number of such an event. */
 const voidEvent = 'VOID'
 
-/** Maximum size of one text that is read at once, in characters and in events. */
+/** Limits on adjacent pieces of a text that are read as one event: their total length in characters, and their number. */
 const maxPiece = 65_536
 const maxPieces = 500
 /** The memory that an event takes in addition to its text, in characters. */
@@ -82,10 +82,12 @@ export class EventLog {
     this.wake()
   }
 
-  /** Adds an event that was stored outside this log. If its number doesn't follow the newest one, drops all earlier events. */
+  /**
+   * Adds an event that was stored outside this log. If there is a gap between its number and the newest number, drops all earlier events.
+   */
   read({ id, type, data }: LoggedEvent): void {
     if (id !== this.#last + 1) this.clear(id - 1)
-    // Only pieces of texts and events that take them back are parsed, because they change stored entries.
+    // Parses only deltas and retries, because only they change stored entries.
     if (type.endsWith('_DELTA') || type === Event.MODEL_RETRY) this.append(JSON.parse(data), data)
     else {
       this.#last = id
@@ -124,8 +126,8 @@ export class EventLog {
   }
 
   /**
-   * Returns all events after the number `id`, in the form in which they are stored: each piece of a text is separate, and an event that was
-   * taken back has the type `voidEvent`.
+   * Returns all events after the number `id`, without joining adjacent pieces of a text. Discarded events are included, with the type
+   * `voidEvent`.
    */
   *eachAfter(id: number): Iterable<LoggedEvent> {
     let next = Math.max(id + 1, this.firstId)
@@ -188,7 +190,7 @@ export class EventLog {
     this.#head = 0
   }
 
-  /** Returns the entry that contains an event. If the event was taken back, returns the next entry. */
+  /** Returns the entry that contains an event. If the event was discarded, returns the next entry. */
   #entryOf(id: number): Entry | undefined {
     let [low, high] = [this.#head, this.#entries.length - 1]
     while (low < high) {

@@ -38,7 +38,7 @@ export class LogReader implements SseSource {
   #place: number
   /** The part of the current frame that was not sent yet. It may be large, so it shares the log's text instead of copying it. */
   #frame = new TextPieces([])
-  /** Whether this reader has read an event. If events are missing later, the reader was too slow. */
+  /** Whether this reader has read an event. If so, events that are missing later mean that the reader was too slow. */
   #begun = false
   #ended = false
 

@@ -31,8 +31,8 @@ export interface ResponseOptions {
   headers?: Readonly<Record<string, string>>
   /**
    * Selects what to send for an event. Return the event, a changed event, or undefined to send nothing. Events contain the unredacted
-   * arguments and results of tools. A `MODEL_RETRY` with `discards` is always sent, because it takes back earlier events. If you return
-   * undefined for it, it is sent without its `error`.
+   * arguments and results of tools. A `MODEL_RETRY` with `discards` is always sent, because it tells the client to remove earlier text. If
+   * you return undefined for it, it is sent without its `error`.
    *
    * Contract: synchronous. Must not throw, and must not change the arguments of a call that waits for a decision.
    */
@@ -66,7 +66,7 @@ export class RunResponses {
   #ended: EndedRun | undefined
   readonly #leave: () => void
   #open = 0
-  /** The number of open responses whose format can't take back parts that were already sent. */
+  /** The number of open responses whose format can't remove parts that were already sent. */
   #openForGood = 0
 
   /** `leave` is called if no client reads the run any more and the run should not continue without one. */
@@ -85,7 +85,7 @@ export class RunResponses {
     this.#log.wake()
   }
 
-  /** Whether every open response can take back the part that was sent. */
+  /** Whether every open response can remove parts that were already sent from its client. */
   get takesBack(): boolean {
     return this.#openForGood === 0
   }

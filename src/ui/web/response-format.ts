@@ -10,12 +10,13 @@ export interface ResponseFormat {
   /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Whether the format can take back the part of a model's response that was already written, after a `MODEL_RETRY` with `discards`.
-   * Default false: if a model's response is cut off, the run ends with `model_error` instead of requesting that response again.
+   * Whether the format can remove the part of a model's response that was already written, after a `MODEL_RETRY` with `discards`. Default
+   * false: if a model's response is cut off, the run ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
   /**
-   * Whether the client already has the events from before the run was resumed. If true, recorded events are not sent again. Default false.
+   * Whether the client already has the events that the run emitted before it was resumed. If true, these events are not sent again. Default
+   * false.
    */
   continues?: boolean
   /**
@@ -86,8 +87,8 @@ export function inFormat(
 }
 
 /**
- * Returns a copy without the error if the event is a retry that takes back pieces, and otherwise undefined. The copy is sent if `select`
- * omits the event.
+ * Returns the event to send if `select` omits an event. For a retry that discards text, it is a copy without the error. For any other
+ * event, it is undefined.
  */
 function takingBack(event: RunEvent): RunEvent | undefined {
   return event.type === 'MODEL_RETRY' && event.discards ? { ...event, error: '' } : undefined

@@ -57,7 +57,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
     output: io.stdout,
     signal,
     logger,
-    // The client may get the log, because it has started this process and can read its standard error as well.
+    // The client may get the log, because it has started this process and can already read the process's standard error.
     logToClient: true,
     ...offered,
     toolTimeoutMs: inMilliseconds(flags.timeout),

@@ -20,8 +20,8 @@ export interface Deciding {
 }
 
 /**
- * Asks about all pending items of a run. First asks about a plan as a whole, and then about each item that was not decided. Rejects if the
- * signal is aborted.
+ * Asks the person about everything that a run waits for. If there is a plan, asks about the whole plan first. Then asks about each item
+ * that is still undecided. Rejects if the signal is aborted.
  */
 export async function decideItems(items: readonly PendingItem[], deciding: Deciding): Promise<Decision[]> {
   const whole = deciding.yes === true ? undefined : await askAboutPlan(items, deciding)

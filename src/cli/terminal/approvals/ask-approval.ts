@@ -12,9 +12,9 @@ import type { Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
 import { asJson, diffRowsOf, rowsOf } from './shown-arguments.ts'
 
-/** The number of cells reserved for other text on the line that asks about a call. */
+/** The number of cells that the question itself needs on the line that asks about a call. */
 const questionCells = 60
-/** The number of rows of a screen that are not available for arguments: they show the question and, below it, the cursor. */
+/** The number of rows that are not available for arguments, because they show the question and the cursor below it. */
 const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', e: '[e]dit', a: '[a]lways', v: 'ne[v]er', w: '[w]hy not' } as const
 const pageAnswers = { m: '[M]ore', n: '[n]o', w: '[w]hy not' } as const
@@ -38,7 +38,7 @@ class Approvals {
     const { tool, signal } = request
     const settled = this.#settled.get(tool)
     if (settled !== undefined) return settled
-    // Lets the text of the model appear first, because it may still be arriving while the call is prepared.
+    // Waits a moment, so that text that the model wrote before the call appears before the question.
     await setImmediate()
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()
@@ -78,7 +78,9 @@ class Approvals {
     return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
   }
 
-  /** Shows a call that does not fit on the line of the question. If the person refuses the call meanwhile, resolves with that answer. */
+  /**
+   * Shows a call that does not fit on the line of the question. If the person refuses the call while reading, resolves with that answer.
+   */
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
@@ -86,7 +88,7 @@ class Approvals {
   }
 
   /**
-   * Shows the information that the tool or a rule gives about the call. If the person refuses the call meanwhile, resolves with that
+   * Shows the information that the tool or a rule gives about the call. If the person refuses the call while reading, resolves with that
    * answer.
    */
   async #showAbout({ about, signal }: ApprovalRequest): Promise<Refusal | undefined> {
@@ -99,7 +101,7 @@ class Approvals {
   }
 
   /**
-   * Returns rows that show all arguments except replaced texts, followed by the replaced texts as diffs. If no text is replaced, shows
+   * Returns the rows that show a call. Arguments that replace a text are shown last, as a diff. If no argument replaces a text, shows
    * `whole` instead.
    */
   #rowsOf({ edits, others }: { edits: TextEdit[]; others: JsonObject }, whole: Json = others): string[] {
@@ -121,8 +123,8 @@ class Approvals {
   }
 
   /**
-   * Shows all lines, one screenful at a time, before the person can approve them. If the person refuses the call meanwhile, resolves with
-   * that answer.
+   * Shows all lines, one screenful at a time. The person can approve the call only after the last one. If the person refuses the call
+   * earlier, resolves with that answer.
    */
   async #showInPages(lines: readonly string[], signal: AbortSignal): Promise<Refusal | undefined> {
     const size = Math.max(1, (this.#terminal.io.stderr.rows ?? 24) - otherRows)

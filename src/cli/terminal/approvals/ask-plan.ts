@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 import { asJson } from './shown-arguments.ts'
 
-/** The number of rows of a screen that are not available for the plan: its heading, the question, and the row of the cursor below it. */
+/** The number of rows that are not available for the plan: they show its heading, the question, and the cursor below the question. */
 const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', o: '[o]ne by one' } as const
 

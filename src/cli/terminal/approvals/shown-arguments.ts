@@ -5,8 +5,8 @@ import { visible } from '../../../core/text/visible.ts'
 import { wrap } from '../rows.ts'
 
 /**
- * The bars at the start of a row: `lineBar` marks a line of a text with several lines, and `restBar` the continuation of a line that is
- * longer than a row.
+ * The bars at the start of a row. `lineBar` marks each line of a text with several lines. `restBar` marks the continuation of a line that
+ * is longer than a row.
  */
 const lineBar = '│'
 const restBar = '┊'
@@ -14,7 +14,7 @@ const shownTab = '⇥   '
 
 /**
  * Formats JSON in indented rows of up to `columns` cells. A text with several lines is shown below its name, each line after a bar, so that
- * code is readable. No value can imitate another: if a text contains a bar character, the character is shown as its code.
+ * code is readable. A value can't look like another value: if a text contains a bar character, the character is shown as its code.
  */
 export function rowsOf(value: Json, columns: number): string[] {
   return [...rowsIn(value, '', '', '', columns)]

@@ -24,7 +24,10 @@ export class EditedText {
   #at = 0
   /** The text before each change, the newest last. */
   #earlier: { text: string; at: number }[] = []
-  /** The position after the last typed character, or -1. Characters that are typed directly one after another are undone together. */
+  /**
+   * The position after the last typed character, or -1 if the last change was something else. Characters typed in sequence are undone
+   * together.
+   */
   #typedTo = -1
   /** The last deleted text that was longer than one character. */
   #cut = ''

@@ -48,10 +48,13 @@ export class KeyedInput {
   /** Possible completions of the word at the cursor. They are shown below the text until the next key. */
   #words: readonly string[] = []
   #search: HistorySearch | undefined
-  /** How many prompts back in the history the current text is. 0 means the text that the person is typing. */
+  /**
+   * The position of the current text in the history, counted back from the newest prompt, which is 1. 0 means the text that the person is
+   * typing.
+   */
   #back = 0
   #draft = ''
-  /** The number of calls of `hide` without a call of `show`. */
+  /** The number of calls of `hide` that no call of `show` has undone yet. */
   #hidden = 0
   #isOver = false
 

@@ -40,8 +40,8 @@ export type KnownRows = Map<string, readonly string[]>
 
 /**
  * Lays out `text` in rows of up to `columns` cells. The first row follows `prompt`. If the prompt is short, the other rows are indented to
- * its width. Makes invisible characters visible. `known` caches the rows of each line, so that a key typed in a long text causes the layout
- * of only one line.
+ * its width. Makes invisible characters visible. `known` caches the rows of each line, so that only the changed line of a long text is laid
+ * out again.
  */
 export function layOut(text: string, at: number, prompt: string, columns: number, known: KnownRows = new Map()): Layout {
   const promptCells = cellsOf(prompt)

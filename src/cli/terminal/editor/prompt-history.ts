@@ -51,7 +51,7 @@ export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: 
   if (file === undefined) return new PromptHistory()
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // Opening creates the file with access for its owner alone, and shows that it can be written, before the file gets any content.
+    // Opens the file before anything is written, to check that it is writable. A new file is accessible only to its owner.
     const handle = await open(file, 'a', 0o600)
     const stats = await handle.stat()
     // Only a regular file is made private: `/dev/null`, for example, must stay accessible to everyone.

@@ -7,7 +7,8 @@ export interface Span {
 }
 
 /**
- * How far ahead to search for the end of an emphasis, a code span or a link, in UTF-16 code units. Without an end, the mark is plain text.
+ * How far ahead to search for the end of an emphasis, a code span or a link, in UTF-16 code units. If no end is found, the opening mark is
+ * plain text.
  */
 const longestSpan = 2_000
 
@@ -29,8 +30,8 @@ interface Reader {
 }
 
 /**
- * Returns the spans of a line as far as they are certain, and the length of the text that they cover. `before` is the character before the
- * text. If `isWhole` is true, the line is complete, so all its spans are certain.
+ * Returns the spans at the start of a line that further text can't change, and the length of the text that they cover. `before` is the
+ * character before the text. `isWhole` means that the line is complete, so that all its spans are final.
  */
 export function readInline(text: string, before: string, isWhole: boolean, styles: readonly Style[] = []): Found {
   const spans: Span[] = []

@@ -3,8 +3,8 @@ import { readInline, type Span } from './inline.ts'
 import { layOutTable, looksLikeTable } from './table.ts'
 
 /**
- * Matches the start of a line that may still become any kind of line. The pattern matches a text in only one way, so that it never takes
- * exponential time.
+ * Matches the start of a line whose kind (such as a heading or a list item) is not certain yet. The pattern has only one way to match a
+ * text, so it never takes exponential time.
  */
 const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
 const fence = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
@@ -27,7 +27,7 @@ export class MarkdownWriter {
   #line = ''
   /** The length that `#line` must reach before it is checked again. */
   #lookFrom = 0
-  /** The style of the rest of the line. Set once the start of the line is shown. */
+  /** The style of the rest of the current line. Undefined until the start of the line is shown. */
   #begun: { styles: readonly Style[]; before: string } | undefined
   /** The marks that end the current code block, and whether the block is a diff. */
   #code: { marks: string; isDiff: boolean } | undefined
@@ -75,7 +75,7 @@ export class MarkdownWriter {
     return `${table}${shown}${this.#rest(rest)}\n`
   }
 
-  /** Returns the output for the part of the unfinished line that is certain. */
+  /** Returns the output for the part of the unfinished line that further text can't change. */
   #partOfLine(): string {
     if (this.#code !== undefined || this.#line === '' || this.#line.length < this.#lookFrom) return ''
     let shown = ''
