@@ -60,7 +60,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #loop: Loop
   readonly #active = new ActiveRuns()
   readonly #continue: ContinueRun
-  /** Whether nested runs, which tools start inside their calls, are recorded with the call. */
+  /** Whether a nested run is recorded with the tool call that starts it. */
   readonly #isRecorded: boolean
 
   /**
@@ -132,7 +132,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Runs until the model answers or a limit is reached. If a provider fails or the run is aborted, the promise resolves as well, unless
+   * Runs until the model answers or a limit is reached. The promise also resolves if a provider fails or the run is aborted, unless
    * `throwOnError` is set. The result tells how the run ended, and always contains the messages.
    *
    * Rejects before anything is sent if options or messages are invalid, or if the model is not set up (`missing_api_key`,
@@ -232,7 +232,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#continue(nested.recorded, here, { decisions, again, place: nested.place })
   }
 
-  /** Opens a recorded run with the options passed here. */
+  /** Opens a recorded run with the options that it has in this process. */
   #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptionsOf<Context, Tools>)
     const given = (completed ?? this.#owned.complete(options as RunOptionsOf<Context, Tools>)) as RunOptionsOf<Context, Tools>
@@ -241,7 +241,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#openRun(settings, input, watch)
   }
 
-  /** Adds the options that `restore` supplies to the options passed here. Rejects with `not_restored`. */
+  /**
+   * Adds the options that the run was started with and that this process lacks; `restore` supplies them. Rejects with `not_restored` if it
+   * does not.
+   */
   async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
     const { needs, session, settings } = input
     const lacks = lackingIn(given.options, needs)
@@ -308,7 +311,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation passed in was not valid and was repaired')
       if (isRecorded) return await this.#journal.start(run, start, here)
-      // With a session, the state is opened later, because the messages of the session come first.
+      // In a session, the state is created later: it begins with the messages of the session, which are not loaded yet.
       const begun = session === undefined ? state : undefined
       await nested?.place.record.begin(inputToJson(start))
       const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun, place: nested?.place })

@@ -53,7 +53,7 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-/** Returns a hint for callers used to libraries that take tools as an object, by name. */
+/** Returns a hint for callers who are used to libraries that take tools as an object, by name. */
 function listHint(tools: object): string {
   if (tools === null || typeof tools !== 'object') return ''
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'

@@ -7,7 +7,7 @@ export function withNote(content: Content, note: string): Content {
   return typeof content === 'string' ? `${content}\n\n${note}` : [...content, { type: 'text' as const, text: note }]
 }
 
-// Calls that don't run.
+// Texts for calls that don't run.
 
 export function truncatedText(tool: string): string {
   return `The response was truncated before it was complete, so this call to \`${tool}\` was not run. Make it again, shorter.`
@@ -82,7 +82,7 @@ export function notedText(tool: string): string {
 export const answeredTooEarlyText =
   'Not accepted: this answer was given before the other calls were carried out. Answer again, using their results.'
 
-// Calls whose result needs an explanation.
+// Texts for calls whose result needs an explanation.
 
 export function notCompletedText(tool: string, problem: string): string {
   return `The call to \`${tool}\` was run, but could not be completed: ${problem}`
@@ -109,7 +109,7 @@ export function handedOffText(agent: string): string {
   return `The conversation is now with ${agent}.`
 }
 
-// Results that are too long, and parts of them.
+// Texts for results that are too long, and for parts of such results.
 
 /** The note in a result that was shortened. It is at the end of the text, because a shortened conversation keeps that part, too. */
 export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
@@ -148,7 +148,7 @@ export function goneResultText(id: string): string {
   return `No result is kept under the id ${JSON.stringify(id)}. A result is kept until its run ends: make the call again if it was another run's, or correct the id.`
 }
 
-// Answers that are cut off or not accepted.
+// Texts for answers that are cut off or not accepted.
 
 export const continueText =
   'Your answer was cut off at a token limit. Continue it exactly where it ends, in the middle of a word if need be. Repeat nothing, and write nothing else.'
@@ -189,7 +189,7 @@ export function mustCallText(tool?: string): string {
   return `You must call the tool \`${tool}\` now: do not answer without that call.`
 }
 
-// The notice about messages left out of a long conversation
+// The notice about messages that were left out of a long conversation.
 
 export function leftOutText(count: number, summary: string | undefined): string {
   const what = `[${count} earlier ${count === 1 ? 'message was' : 'messages were'} left out to save space.`

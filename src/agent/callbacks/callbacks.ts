@@ -34,7 +34,7 @@ export interface Callbacks {
   }
 }
 
-/** Combines hooks and entries: hooks come before entries, and wrap them. */
+/** Combines hooks and entries. In each list the hooks precede the entries, and wrap them. */
 export function callbacksOf(rules: Pick<AgentRules<never>, 'hooks' | 'plan' | 'around'>): Callbacks {
   const { hooks = [], plan = [], around = [] } = rules
   const ofHooks = <Ask>(word: keyof Hooks, refused: string, functionOf: (hook: Hooks<never>) => Ask | undefined) =>

@@ -20,16 +20,16 @@ export type GuardrailVerdict<T> =
  * called once for each step, and not again when a recorded run is resumed.
  *
  * Contract of all checks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`). A check fails if it throws, rejects,
- * takes longer, or returns an invalid replacement. The call is then refused, or the result withheld; for input and output, the run is
- * stopped. Returning nothing lets the value pass.
+ * takes longer, or returns an invalid replacement. If a check of a call fails, the call is refused. If a check of a result fails, the
+ * result is withheld. If a check of input or output fails, the run is stopped. Returning nothing lets the value pass.
  */
 export interface Guardrail<Context = unknown> {
   /** The guardrail's name in events, in the log, in messages to the model and in the result. */
   readonly name: string
   /**
    * Checks the input of a run before anything is sent, and later the messages that a `RunControl` sends. `refuse` acts like `stop` here,
-   * because there is no model to tell. In the result, a note replaces messages that did not pass, so that a later run that continues the
-   * conversation does not send them.
+   * because there is no model to tell. In the result, a note replaces messages that did not pass. A later run that continues the
+   * conversation therefore does not send them.
    */
   input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Awaitable<GuardrailVerdict<readonly MessageInput[]>>
   /**
@@ -44,9 +44,9 @@ export interface Guardrail<Context = unknown> {
    * preceded by the last n characters that have passed. If a guardrail with `output` has no `stream`, or the answer has a schema, the whole
    * text is checked at once.
    *
-   * A refused piece is not shown, nor is anything after it. If part of a refused answer was already shown, it is taken back (`MODEL_RETRY`
-   * with `discards`) and the model answers again. A run whose text can't be taken back (`.text`, `onText`) ends `refused` instead. Default:
-   * the whole text is checked at once.
+   * A refused piece is not shown, nor is anything after it. If part of a refused answer was already shown, the event `MODEL_RETRY` with
+   * `discards` tells viewers to discard it, and the model answers again. If the part has reached a reader that can't discard it (`.text`,
+   * `onText`), the run ends `refused` instead. Default: the whole text is checked at once.
    */
   readonly stream?: 'sentences' | { readonly window: number }
   /** Checks each call of a turn, before any of them runs. Replaced arguments are validated again. */
@@ -58,7 +58,7 @@ export interface Guardrail<Context = unknown> {
 const places = ['input', 'output', 'call', 'result'] as const
 export type GuardrailPlace = (typeof places)[number]
 
-/** The guardrails of a run by the place of their checks, in the order in which they are called. */
+/** The guardrails of a run, grouped by what they check. Each group is in the order in which its guardrails are called. */
 export type GuardrailsByPlace = Readonly<Record<GuardrailPlace, readonly Guardrail<never>[]>>
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }

@@ -36,7 +36,9 @@ export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
 
 /** Changes that `beforeModel` may make to one request. The run's own conversation does not change. */
 export interface ModelTurnChange {
-  /** Messages to send instead of the conversation. Calls without results, and results without calls, are repaired. */
+  /**
+   * Messages to send instead of the conversation. A call without a result gets a substitute result. A result without a call is left out.
+   */
   messages?: readonly MessageInput[]
   /** Names of the tools to send, out of the run's tools. The other tools can't be called in this turn. */
   tools?: readonly string[]
@@ -92,9 +94,9 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
 /**
  * Functions that take part in the loop. They act as entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and as wrappers of a
  * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Functions called before a step run in the order of
- * the hooks. Each function sees the request or the arguments with the changes of earlier functions, until one of them refuses or answers.
- * Functions called after a step run in reverse order. Among the functions that wrap a step, the first function is the outermost. Hooks are
- * called once for each step, and not again when a recorded run is resumed.
+ * the hooks. Each function gets the request or the arguments as earlier functions have changed them. Once a function refuses or answers,
+ * the remaining functions are not called. Functions called after a step run in reverse order. Among the functions that wrap a step, the
+ * first function is the outermost. Hooks are called once for each step, and not again when a recorded run is resumed.
  *
  * Contract of all hooks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`), not counting the time in `next`. A hook
  * fails if it throws, rejects, takes longer, or returns something invalid; `onFailure` says what happens then. Returning nothing changes
@@ -113,19 +115,19 @@ export interface Hooks<Context = unknown> {
   /** Called before each model request. May change the request for this turn. */
   beforeModel?(turn: ModelTurn<Context>): ModelTurnChange | undefined | Promise<ModelTurnChange | undefined>
   /**
-   * Called with each response, before its reply is recorded. May replace the text that is kept. Text that was streamed has already been
+   * Called with each response, before the response is recorded. May replace the text that is kept. Text that was streamed has already been
    * shown unchanged.
    */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
   /**
-   * Called for each call of a turn after its arguments are validated and it is approved, before any call of the turn runs. Return `{ refuse
-   * }` to prevent the call. The hook is not called again for the same call if the tool asks a question.
+   * Called for each call of a turn once the arguments are valid and the call is approved, before any call of the turn runs. Return `{
+   * refuse }` to prevent the call. The hook is not called again for the same call if the tool asks a question.
    */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** Called with the result of each call that has run. May replace the content for the model. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
-   * Wraps one model request, with its retries. `next()` sends it, at most once, and resolves with the whole response; text is streamed
+   * Wraps one model request, including its retries. `next()` sends it, at most once, and resolves with the whole response; text is streamed
    * meanwhile. `next()` rejects with the request's error, or with `budget_spent` if a budget does not allow the request.
    *
    * The response that the hook returns replaces the response from `next`. If `next` is not called, nothing is sent, and the returned
@@ -137,7 +139,7 @@ export interface Hooks<Context = unknown> {
     next: () => Promise<ModelResponse>,
   ): ModelResponse | undefined | Promise<ModelResponse | undefined>
   /**
-   * Wraps the function of a call, with its time limit and its retries. `next()` runs the function, at most once, and resolves with its
+   * Wraps the function of a call, including its time limit and its retries. `next()` runs the function, at most once, and resolves with its
    * return value. If the call fails, `next()` rejects with a `ToolloopError` (`tool_failed`, `tool_timeout`, `tool_cancelled`). The `cause`
    * of the error is the value that was thrown.
    *

@@ -64,7 +64,7 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
   const plans = findTools(input.calls, input.registry).map((one, index) => {
     const { name, arguments: json } = one.call.function
     const id = uniqueId(one.call.id, index)
-    // Most servers can't parse arguments that are encoded twice.
+    // Some models encode arguments twice. They are decoded for the history, because most servers can't parse them otherwise.
     const args = innerArguments(json, input.terms.maxValues) ?? json
     calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: args } })
     return planCall(input, id, one)

@@ -109,7 +109,7 @@ export class History {
     }
   }
 
-  /** Appends a message that is not a result, and freezes it. Answers open calls first, so the list stays valid. */
+  /** Appends a message that is not a result, and freezes it. First gives each open call a substitute result, so the list stays valid. */
   append(message: ChatMessage): void {
     if (this.#open.size > 0) this.closeOpenCalls(noResultText)
     if (hasToolCalls(message)) {

@@ -23,7 +23,7 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
   return [toChatMessage(input, 'input')]
 }
 
-/** Returns a hint for callers used to libraries that take the input as one of the options. */
+/** Returns a hint for callers who are used to libraries that take the input as one of the options. */
 function inputHint(input: object): string {
   const name = ['prompt', 'input', 'messages'].find((one) => one in input)
   return name === undefined ? '' : ` (did you mean \`run(${name}, options)\`?)`

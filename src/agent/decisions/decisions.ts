@@ -42,7 +42,7 @@ export function fingerprintOf(runId: string, { toolCallId, tool, args }: Pick<Pe
   return hashOf([runId, toolCallId, tool, args])
 }
 
-/** Identifies a tool with arguments, in any run: the scope of a remembered approval. */
+/** Identifies a tool and its arguments in any run. A remembered approval applies to all calls with the same key. */
 export function approvalKey(tool: string, args: JsonObject): string {
   return hashOf([tool, args])
 }

@@ -145,7 +145,7 @@ export class RunnerJournal {
     try {
       await followed.follow(over, left)
     } catch (error) {
-      // Only events are missing. The run continues, and its caller still gets the result.
+      // The failure loses only events. The run continues, and its caller still gets the result.
       this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
     }
     const result = await over

@@ -219,7 +219,7 @@ function pendingItems(kept: KeptRun): PendingItem[] {
   return kept.status === 'ended' ? [] : itemsOf(kept).filter(({ place }) => kept.waits.includes(place))
 }
 
-/** Throws `invalid_option` because the journal lacks an ability. */
+/** Throws the `invalid_option` error for a journal that can't do what a method needs. */
 export function unable(can: string): never {
   throw new InvalidOptionError('journal', `one that ${can}`)
 }

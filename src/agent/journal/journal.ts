@@ -37,7 +37,7 @@ export interface Durable {
    * itself fails. `about`: the item that the step decides on, as for `wait`. An engine can ignore it.
    */
   step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T>
-  /** Joins steps that were started in the same tick. Resolves in their order. */
+  /** Waits for steps that were started in the same tick. Resolves with their values, in the order of `steps`. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
   /**
    * Waits for a value delivered from outside. Resolves with null if `timeoutMs` passes first. Resolves with undefined if the journal can't
@@ -206,7 +206,7 @@ export const loopVersion = 1
 /** The methods that replace a journal port's own steps and waits. */
 export type AroundSteps = Pick<Durable, 'step' | 'wait'>
 
-/** Returns a port whose other methods are unchanged. */
+/** Returns `steps` with the two methods of `around` in place of its own. */
 export function aroundSteps(steps: Durable, around: AroundSteps): Durable {
   return new Proxy(steps, {
     get(port, name) {

@@ -2,7 +2,10 @@ import type { Json } from '../../core/messages.ts'
 import type { SavedValue } from '../types/running-call.ts'
 import type { Durable } from './journal.ts'
 
-/** The id of a stored text. The same text has the same id, so that a text that a repeated call returns is stored only once. */
+/**
+ * The id of a stored text. Equal texts have equal ids. If a call is repeated and returns the same text, the text is therefore stored only
+ * once.
+ */
 export function keptId(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text).digest('hex').slice(0, 20)
@@ -24,7 +27,7 @@ export class KeptResults {
     this.#outer = outer
   }
 
-  /** Begins an execution. With a journal, results are kept there. */
+  /** Begins an execution. From now on, results are kept in its journal, if it has one. */
   begin(durable: Durable): void {
     if (durable.survivesCrashes) this.#journal = durable
   }

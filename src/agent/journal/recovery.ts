@@ -67,9 +67,9 @@ export class Releases {
 }
 
 /**
- * How long a run on trial is executed alone, in milliseconds. The time is very short after the first deaths, because most runs did not
- * cause them and must not wait for one another. It grows with the number of processes that have died, so that a run that kills its process
- * interrupts no other runs.
+ * How long a run that was taken over from a dead process is executed alone, in milliseconds. The time is very short after the first deaths,
+ * because most runs did not cause them and must not wait for one another. It grows with the number of processes that have died, so that a
+ * run that kills its process interrupts no other runs.
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
@@ -77,7 +77,7 @@ const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
-  /** Runs with earlier tries start one after another, so that a run that kills its process interrupts no other runs. */
+  /** Runs that were tried before start one after another, so that a run that kills its process interrupts no other runs. */
   readonly #lane = new Lanes(1)
   readonly #open = new Set<Trial>()
 
@@ -87,8 +87,8 @@ export class Trials {
   }
 
   /**
-   * Begins a trial. Resolves when it is the run's turn, or if `signal` is aborted, because a run that only has to end need not wait.
-   * Resolves with undefined for a run that needs no trial.
+   * Begins a trial. Resolves with undefined for a run that needs no trial. Otherwise resolves when it is the run's turn. If `signal` is
+   * aborted, resolves at once, because a run that only has to end need not wait.
    */
   async open(runId: string, { epoch, tries, hasDied }: Taken, signal: AbortSignal): Promise<Trial | undefined> {
     if (tries === 0 && !hasDied) return undefined
@@ -246,7 +246,7 @@ export class TakeOver {
         if (notBefore <= performance.now()) void this.#takeUp(runId)
       }
     } catch {
-      // A failure of the store is ignored here: callers of the journal get the error, and the next look follows soon.
+      // A failure of the store is ignored here: callers of the journal get the error, and the next check follows soon.
     }
     this.#timer = undefined
     this.begin()

@@ -289,7 +289,7 @@ export interface ShownQuery {
   limit: number
   /** The number of runs to skip. Default 0. */
   offset?: number | undefined
-  /** The `cursor` of the last run of the previous page. Can't be combined with `order` and `offset`. */
+  /** The `cursor` of the last run of the previous page. Can't be combined with `order` or `offset`. */
   cursor?: string | undefined
 }
 

@@ -173,7 +173,7 @@ class StoreJournal implements Journal {
   }
 
   /**
-   * Takes the run if no process executes it, and returns its execution. Undefined if another process executes the run, or if it can't
+   * Takes the run if no process executes it, and returns its execution. Undefined if another process executes the run, or if the run can't
    * continue. Concurrent callers share one attempt to take the run.
    */
   #start(body: DurableBody, runId: string, input?: Json, about?: Pick<NewRun, 'metadata' | 'session'>): Promise<Running | undefined> {
@@ -274,7 +274,7 @@ class StoreJournal implements Journal {
     return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
 
-  /** Looks periodically while there are executions to cancel or releases to retry. */
+  /** Starts the periodic check for cancelled runs and failed releases, or stops it if there is nothing to check. */
   #keepLooking(): void {
     if (!this.#closed && this.#executions.size + this.#releases.size > 0) {
       this.#looking ??= setInterval(() => void this.#look(), lookEveryMs).unref()
@@ -285,7 +285,7 @@ class StoreJournal implements Journal {
   }
 
   async #look(): Promise<void> {
-    // A look at a locked store may take longer than the time between two looks.
+    // If the store is locked, a check may take longer than the time between two checks.
     if (this.#isLooking) return
     this.#isLooking = true
     await this.#releases.retry()
@@ -306,7 +306,7 @@ class StoreJournal implements Journal {
     try {
       for (const { runId, reason } of await this.#store.cancelled()) this.#executions.get(runId)?.controller.abort(reason)
     } catch {
-      // A failure of the store is ignored here: the run's next step gets the error, and the next look follows soon.
+      // A failure of the store is ignored here: the run's next step gets the error, and the next check follows soon.
     }
   }
 

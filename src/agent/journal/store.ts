@@ -159,7 +159,7 @@ export interface Suspension {
   /** See `ExecutionOutcome`. */
   model?: string
   waits: readonly { name: string; timeoutMs?: number }[]
-  /** Steps that are deleted, and executed again when the run continues. */
+  /** The keys of steps to delete. These steps are executed again when the run continues. */
   forget: readonly string[]
 }
 

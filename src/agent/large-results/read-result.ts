@@ -19,7 +19,10 @@ interface Keeping extends RunScope {
 
 /** Runs whose model has the tool `read_result`. */
 const keeping = new WeakMap<RunScope, Keeping>()
-/** The views of `withReadResult`, by tools. The same tools get the same view, so that they are converted for a provider only once. */
+/**
+ * The results of `withReadResult`, by its argument `tools`. The same tools get the same result, so that they are converted for a provider
+ * only once.
+ */
 const views = new WeakMap<ToolSet, ToolSet>()
 
 /** The tool that reads parts of stored results. All runs share this object. */

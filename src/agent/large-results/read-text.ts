@@ -27,7 +27,7 @@ export function readPart(text: string, range: TextRange, partBytes: number, maxB
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
   const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
-  // The frame around a part is longest for a part of one character, because the most characters remain then.
+  // The text around a part says how many characters remain. It is longest for a part of one character, because that number is largest then.
   const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
   const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
   const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)

@@ -89,7 +89,7 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
  * ```
  */
 export class Budget {
-  /** Requests reserve several budgets in this order, so that no two requests wait for each other. */
+  /** A request with several budgets reserves them in this order, so that no two requests wait for each other. */
   readonly order: number = ++made
   #account: Account | undefined
   #limits: BudgetAmounts
@@ -163,8 +163,8 @@ export class Budget {
   /**
    * Reserves the estimated amount. If the amount would fit only after running requests use less than their reservations, waits for these
    * requests to end. Also waits behind earlier requests, so that small requests can't overtake a large request forever. `held`: the amounts
-   * reserved for requests that wait for this request. They can't end before it, so it takes precedence over other waiting requests.
-   * Resolves with undefined if the amount does not fit, or if `signal` is aborted.
+   * reserved for requests that wait for this request. Those requests can't end before this request, so this request takes precedence over
+   * other waiting requests. Resolves with undefined if the amount does not fit, or if `signal` is aborted.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())

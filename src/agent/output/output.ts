@@ -105,10 +105,13 @@ export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): 
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
 }
 
-/** The views of `withAnswerTool`, by the added tool. */
+/** The last result of `withAnswerTool` for each answer tool. */
 const views = new WeakMap<AnyTool, { of: ToolSet; view: ToolSet }>()
 
-/** Adds the tool that gives the answer. Returns the same view for the same tools, so that they are converted for a provider only once. */
+/**
+ * Adds the tool that gives the answer. Returns the same object for the same tools, so that the tools are converted for a provider only
+ * once.
+ */
 export function withAnswerTool({ tool }: OutputFormat, tools: ToolSet): ToolSet {
   const known = views.get(tool)
   if (known?.of === tools) return known.view

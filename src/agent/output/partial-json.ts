@@ -25,7 +25,7 @@ export class PartialJson {
   /** The first half of a surrogate pair. It is added to the text together with the second half. */
   #half = ''
 
-  /** `mostLevels`: deeper nesting counts as a syntax error. */
+  /** `mostLevels`: the maximum depth of nesting. Deeper nesting counts as a syntax error. */
   constructor(mostLevels: number = Number.POSITIVE_INFINITY) {
     this.#mostLevels = mostLevels
   }

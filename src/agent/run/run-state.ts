@@ -309,7 +309,7 @@ class CallIds {
     return id
   }
 
-  /** Forgets results that no turn since `oldest` has had, because they may be long. */
+  /** Forgets results that have not occurred since turn `oldest`, because results may be long. */
   forget(oldest: number): void {
     for (const [name, byResult] of this.#places) {
       for (const [result, { seen }] of byResult) if (seen < oldest) byResult.delete(result)

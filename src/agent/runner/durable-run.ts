@@ -23,7 +23,7 @@ export interface DurableInput {
   instructions?: string
   /** The id of the run's session, which has the earlier messages. */
   session?: string
-  /** The id of the message in the session that the run replaces, together with all messages after it. */
+  /** The id of a message in the session. The run replaces this message and all messages after it. */
   replaces?: string
   /** The conversation, ending with the new input. */
   messages: readonly ChatMessage[]
@@ -130,7 +130,7 @@ function plain(value: object): Json {
 }
 
 /**
- * Returns the form of a result that is stored. It leaves out the data that the messages of the result contain; `wholeResult` restores that
+ * Returns the form of a result that is stored. It leaves out data that the result's messages contain as well; `wholeResult` restores that
  * data.
  */
 export function thinResult(result: Json): Json {

@@ -11,7 +11,7 @@ export interface RecordedStart {
   input: DurableInput
 }
 
-/** The options of a run in this process, from a caller or from `restore`, and its watcher. */
+/** The options that a run has in this process, from its caller or from `restore`, and the run's watcher. */
 export interface GivenHere {
   options: RunOptions<never>
   /** The same options, completed with the agent's options. If absent, the runner completes `options` itself. */

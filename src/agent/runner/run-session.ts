@@ -67,7 +67,7 @@ export class RunnerSessions {
     if (lease instanceof SessionLease) run.lease = lease
     else if (lease?.kind === 'gone' || lease?.kind === 'released') throw notClaimed(id, lease)
     else if (lease?.kind === 'waiting' && lease.resumedAt !== undefined) throw brokenOff(runId, id, lease.resumedAt)
-    // In this case, the outer call is repeated only to find the result of the nested run.
+    // The run has already stored its messages. The outer call is repeated only to find the result of this nested run.
     else if (lease?.kind === 'stored' && isInCall) return
     else if (lease !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)

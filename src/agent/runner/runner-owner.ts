@@ -33,7 +33,7 @@ export interface RunnerOwner<Context> {
 
 type CarryOut<Context> = (run: PerformedRun<Context>) => Promise<RunResult<never>>
 
-/** Applies the owner's part to the runs of a runner, if there is an owner. */
+/** Wraps the runs of a runner with its owner's `perform`, completes their options, and loads and saves their conversations. */
 export class OwnedRuns<Context> {
   readonly #owner: RunnerOwner<Context>
   readonly #history: AgentHistory<Context> | undefined

@@ -20,7 +20,7 @@ export interface LeaseRequest {
   claim: ClaimRequest
   onBusy: 'wait' | 'refuse'
   journal: RunsOfJournal
-  /** The id of the message that the run replaces, with all messages after it. */
+  /** The id of a message in the session. The run replaces this message and all messages after it. */
   replaces?: string | undefined
 }
 

@@ -103,7 +103,7 @@ export function withHandoffs(tools: ToolSet): ToolSet[] {
 }
 
 /**
- * Makes the run continue as the agent to which a call has handed the conversation. If that agent's guardrails refuse the conversation,
+ * Makes the run continue as the agent that a call has handed the conversation to. If that agent's guardrails refuse the conversation,
  * returns the reason, and the run ends.
  */
 export async function handOff(execution: Execution, iteration: number, to: Handoff): Promise<string | undefined> {

@@ -13,7 +13,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 
 const stateVersion: RunState['version'] = 1
 
-/** The check of each part of a state. */
+/** For each field of a state: its check, and what error messages say that they expect. */
 const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
   version: [(version) => version === stateVersion, `${stateVersion}`],
   runId: [isText, 'a string'],

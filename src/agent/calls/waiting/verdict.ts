@@ -132,7 +132,7 @@ export function applyVerdicts(run: RunContext, { call, decided, question }: Deci
   return { call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } } }
 }
 
-/** The decision on an item of a nested agent, for that agent. */
+/** The decision on an item of a nested agent, in the form that the nested agent gets. */
 function decisionWithin({ item: { toolCallId, fingerprint }, verdict }: DecidedItem): JsonObject {
   return { toolCallId, fingerprint, ...(verdict as JsonObject) }
 }

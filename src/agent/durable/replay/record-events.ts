@@ -122,7 +122,7 @@ export class RecordEvents {
     }
   }
 
-  /** Emits that the run waits or has ended. */
+  /** Emits the event that says that the run waits or has ended. */
   end({ stopReason, usage, iterations, error, pending }: RunResult<never>): void {
     for (const item of pending) if (isNew(this.#needed, item.place)) this.#need(shownItem(item))
     this.#emit(Event.RUN_END, { stopReason, usage, iterations, ...withoutUndefined({ errorCode: error?.code }) }, { iteration: iterations })
