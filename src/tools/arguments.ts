@@ -37,7 +37,7 @@ interface ArgumentsProblem {
   args?: JsonObject
 }
 
-/** The result of preparing a call. `repairs` lists the corrections of the arguments. */
+/** The result of preparing a call. `repairs` describes each correction that was made to the arguments. */
 export type Preparation = { ok: true; call: PreparedCall; repairs?: string[] } | { ok: false; problem: ArgumentsProblem }
 
 /**
@@ -82,8 +82,8 @@ export interface ArgumentTerms {
   asText?: boolean
   /**
    * Whether the model made the call natively. If so, malformed arguments are accepted if they can mean only one object (see
-   * `innerArguments`). Strings in the arguments are decoded if they don't match the schema but contain exactly the JSON that it requires.
-   * Default false.
+   * `innerArguments`). A string that doesn't match the schema is decoded if it contains exactly the JSON that the schema requires. Default
+   * false.
    */
   asNative?: boolean
   /** Maximum number of values in the arguments. Default: no limit. */
@@ -165,8 +165,8 @@ function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Js
 }
 
 /**
- * Extracts the JSON object from native arguments that are not a JSON object but can mean only one object: arguments that were encoded
- * twice, or that are followed by text without JSON. Returns undefined for all other arguments.
+ * Extracts the JSON object from the malformed arguments of a native call. Accepts arguments that were encoded twice, and arguments followed
+ * by text without JSON. Returns undefined for all other arguments.
  */
 export function innerArguments(raw: string, maxValues?: number): string | undefined {
   const inner = isQuoted.test(raw) ? quotedObject(raw) : objectBeforeText(raw)
@@ -178,7 +178,10 @@ function innerRepair(raw: string): string {
 }
 
 const isQuoted = /^\s*"/
-/** Matches more JSON, or a part of it. If there is more JSON, it is unclear which value contains the arguments. */
+/**
+ * Matches JSON, or a part of it, in the text after the object. If that text contains JSON, it is unclear which value contains the
+ * arguments.
+ */
 const moreJson = /["{}[\]]/
 
 function quotedObject(raw: string): string | undefined {
@@ -187,7 +190,7 @@ function quotedObject(raw: string): string | undefined {
 }
 
 /**
- * Drops the text after the object: tokens and tags of the model's format, and other text of the model. See
+ * Returns the object without the text after it: control tokens and tags of the model's format, or prose. See
  * https://github.com/librefang/librefang/pull/2995
  */
 function objectBeforeText(raw: string): string | undefined {
@@ -213,7 +216,7 @@ function unprepared(code: ErrorCode, message: string, args?: JsonObject): Prepar
 /** The default time limit of one attempt at a call. */
 const defaultCheckMs = 30_000
 
-/** Limits an asynchronous check, which might never settle, to the time limit of one attempt and to the duration of the run. */
+/** Waits for an asynchronous check until the time limit of one attempt is reached or the run ends. The check itself might never settle. */
 async function inTime(
   tool: AnyTool,
   checking: Promise<ReadArguments>,
@@ -223,7 +226,7 @@ async function inTime(
   try {
     return await pTimeout(checking, { milliseconds, signal })
   } catch {
-    // The check itself never rejects. It has timed out, or the run has ended.
+    // The check itself never rejects, so it has timed out or the run has ended.
     if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))
     return unprepared('tool_timeout', checkTimedOutText(tool.name, milliseconds))
   }
@@ -233,8 +236,8 @@ async function inTime(
 export type FittedArguments = { input: unknown } | { problems: string[] }
 
 /**
- * How long a tool's own schema may block the event loop, in milliseconds. The schema may run application code, which takes longer than a
- * pattern.
+ * How long a tool's own schema may block the event loop, in milliseconds. The limit is higher than for a JSON Schema, because the schema
+ * may run application code.
  */
 const maxCheckMs = 100
 

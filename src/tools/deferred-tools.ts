@@ -32,14 +32,14 @@ interface FoundTools {
 }
 
 /**
- * Makes a very large set of tools usable by showing the model only a few: those in `keep`, `search_tools`, which returns the definitions
- * that match a query, and `call_tool`, which calls one of the found tools. If the model's provider searches tools itself, its search
- * replaces `search_tools` and `call_tool`.
+ * Makes a very large set of tools usable by showing the model only a few: the tools in `keep`, `search_tools` and `call_tool`.
+ * `search_tools` returns the definitions that match a query. `call_tool` calls one of the found tools. If the model's provider searches
+ * tools itself, the provider's search replaces `search_tools` and `call_tool`.
  *
- * Search results are kept only in the conversation. Therefore the definitions sent to a provider never change and stay in its cache, any
- * number of runs can share the set, and a resumed run knows which tools it has found. Before a `call_tool` call is handled in any way, it
- * is replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool, and
- * events and history show the name of that tool. A model may also call a found tool directly by its name.
+ * Search results are kept only in the conversation. The definitions sent to a provider therefore never change and stay in the provider's
+ * cache. Any number of runs can share the set, and a resumed run knows which tools it has found. Before anything else happens, a call to
+ * `call_tool` is replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named
+ * tool. Events and history show the name of that tool. A model may also call a found tool directly by its name.
  *
  * Throws `invalid_option` if `maxFound` is out of range or if the set already has a tool named `search_tools` or `call_tool`.
  */

@@ -11,7 +11,7 @@ export interface Question {
   schema?: JsonSchema
 }
 
-/** A question whether to run the calls that a nested agent has noted but not run. */
+/** A question that asks whether to run the calls that a nested agent has noted but not run. */
 export interface NotedQuestion extends Question {
   /** The result that the model sees until the noted calls have run. */
   meanwhile: string

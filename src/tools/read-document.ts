@@ -2,8 +2,8 @@ import type { Document, YAMLError } from 'yaml'
 import { giveWay } from '../core/time/give-way.ts'
 
 /**
- * Maximum number of tokens in a document. A key, a value, a colon, an indentation, a comment and a line end are one token each, so this
- * allows some 6,000 lines.
+ * Maximum number of tokens in a document. Each key, value, colon, indentation, comment and line end is one token. This allows about 6,000
+ * lines.
  */
 const maxTokens = 40_000
 /** Maximum nesting depth. A configuration has far fewer levels, and thousands of levels would take too long to read. */

@@ -156,10 +156,7 @@ export interface CappedContent {
 
 /** Maximum size of a picture or document in base64 characters. No provider accepts a larger picture or document. */
 const maxMediaBytes = 20 * 1024 * 1024
-/**
- * Number of bytes of pictures and documents that are allowed for each allowed byte of text. With the default limit of text, this allows 20
- * MiB.
- */
+/** Maximum number of bytes of pictures and documents for each byte of the text limit. With the default text limit, this allows 20 MiB. */
 const mediaBytesPerByte = 320
 const maxParts = 256
 
@@ -181,7 +178,7 @@ export function capContent(content: Content, maxBytes: number): CappedContent {
   return { content: parts, cutBytes: cutBytes + leftOut }
 }
 
-/** `leftOut`: the number of bytes of parts for which the result contains no text. */
+/** `leftOut`: the total size, in bytes, of the parts that the result neither contains nor mentions in a note. */
 function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: number) {
   let left = textBytes
   let mediaLeft = maxBytes * mediaBytesPerByte
@@ -243,8 +240,8 @@ function capText(text: string, maxBytes: number): { text: string; cutBytes: numb
     return { text: head, cutBytes: total - Buffer.byteLength(head) }
   }
   const headBytes = Math.floor((room * 2) / 3)
-  // Only the units that can matter are encoded, so the cost depends on the limit, not on the text. The result is a copy, because a slice
-  // would keep the long original in memory.
+  // Only as much text as may fit is encoded, so the cost depends on the limit, not on the length of the text. The result is a copy, because
+  // a slice would keep the long original in memory.
   const head = Buffer.from(text.slice(0, headBytes)).subarray(0, headBytes)
   const tailBytes = room - headBytes
   const tail = Buffer.from(text.slice(-Math.max(tailBytes, 1)))

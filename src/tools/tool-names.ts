@@ -37,7 +37,7 @@ export interface ToolOrigin {
   name: string
 }
 
-/** The key of the origin in a tool. It is enumerable, so that a copy made with `{ ...tool }` keeps it. */
+/** The property of a tool that contains its origin. It is enumerable, so that a copy made with `{ ...tool }` keeps it. */
 const originKey: unique symbol = Symbol('origin')
 type OriginatedTool = AnyTool & { [originKey]?: ToolOrigin }
 

@@ -224,8 +224,8 @@ class Attempt {
     if (asked !== undefined) ctx.asked = asked
     if (decision !== undefined) ctx.decision = decision
     if (saved !== undefined) ctx.saved = saved
-    // The function is assigned by name. If it were written in the assignment, V8 would keep it, and with it the run, until a full
-    // collection.
+    // The function is a local constant. If it were created in the assignment below, V8 would keep the function and its run in memory until
+    // a full garbage collection.
     const saveWhileRunning: ToolContext['save'] = save && ((value) => (this.#isOver ? this.#refuseToSave() : save(value)))
     if (saveWhileRunning !== undefined) ctx.save = saveWhileRunning
     return ctx

@@ -73,7 +73,10 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
   })
 }
 
-/** Returns the name of the requested zone, in its usual spelling. The system may only know an older name of the zone. */
+/**
+ * Returns the name of the requested zone, in its usual spelling. Keeps the requested name if the system reports the zone under another
+ * name, which may be outdated.
+ */
 function nameOf(format: Intl.DateTimeFormat, asked: string | undefined): string {
   const known = format.resolvedOptions().timeZone
   return asked === undefined || asked.toLowerCase() === known.toLowerCase() ? known : asked

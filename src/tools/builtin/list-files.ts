@@ -171,7 +171,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
   return (a, b) => by[sort](a, b) || byName(a, b)
 }
 
-/** Keeps the first few of many files in an order, without storing or sorting all of them. */
+/** Finds the files that come first in an order, without storing or sorting all files. */
 class FirstFew {
   readonly #few: number
   readonly #compare: Compare

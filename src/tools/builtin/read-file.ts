@@ -41,8 +41,8 @@ export interface ReadFileOptions {
 const optionNames: OptionNames<ReadFileOptions> = { workspace: true, refused: true }
 
 /**
- * The default maximum size of the text, in bytes. Even with a third more for JSON escapes, the result fits in a run's default
- * `maxResultBytes`.
+ * The default maximum size of the text, in bytes. A result of this size fits in a run's default `maxResultBytes`, even if JSON escapes make
+ * it a third longer.
  */
 const defaultBytes = 49_152
 

@@ -29,7 +29,7 @@ export interface ToolCallEnvironment
   logger: Logger
   /** The logger that the tool receives. Default: `logger`. */
   toolLogger?: Logger
-  /** Receives the raw outcome of the tool's function. */
+  /** If set, the value that the tool's function returned or threw is stored in this object. */
   raw?: RawEnd
   /** Called immediately before the tool's function. Must not throw. */
   onStart?(args: JsonObject): void
@@ -42,7 +42,7 @@ export interface RawEnd {
   thrown?: unknown
 }
 
-/** The end of a call, as data, because running a call never throws. */
+/** How a call ended. It is returned as data, because running a call never throws. */
 export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
 
 /** The end of a call whose tool was started. */

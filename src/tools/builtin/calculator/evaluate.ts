@@ -2,7 +2,7 @@ import { show } from '../../../core/errors.ts'
 import { add, divide, type ExactNumber, fraction, modulo, multiply, negate, power, problem } from './exact-number.ts'
 import { constants, factorial, functionNamed } from './functions.ts'
 
-/** A percentage such as `5%`. After `+` and `-`, it is a part of the left operand; elsewhere it is 5/100. */
+/** A percentage such as `5%`. After `+` or `-`, it is a percentage of the left operand. Elsewhere it is 5/100. */
 interface Percent {
   percent: ExactNumber
 }
@@ -47,15 +47,15 @@ const strengths = new Map([
   ['mod', 2],
   ['^', 4],
 ])
-/** The precedence of a sign. It makes `-3^2` equal to -9, and `-3 * 2` a product of -3. */
+/** The precedence of a sign. With it, `-3^2` means `-(3^2)`, and `-3 * 2` means `(-3) * 2`. */
 const signStrength = 3
 
-/** Maximum nesting of parentheses. The parser recurses into them, and its stack is limited. */
+/** Maximum nesting depth of parentheses. It is limited because the parser is recursive. */
 const maxNesting = 50
 
 /**
- * Evaluates an arithmetic expression while parsing it. Knows only numbers, operators and its own functions. The time of each operation is
- * limited, so the total time is linear in the length of the expression. Throws `invalid_arguments`.
+ * Evaluates an arithmetic expression while parsing it. Supports only numbers, operators and the calculator's own functions. The time of
+ * each operation is limited, so the total time is linear in the length of the expression. Throws `invalid_arguments`.
  */
 export function evaluate(expression: string): ExactNumber {
   const tokens = tokenize(expression)
@@ -234,7 +234,7 @@ function operate(operator: string, left: ExactNumber, given: Operand): ExactNumb
     case '+':
     case '-': {
       const part = operator === '+' ? right : negate(right)
-      // Like any pocket calculator, `200 + 5%` adds five percent of 200.
+      // As on a pocket calculator, `200 + 5%` adds 5% of 200.
       return typeof given === 'object' && 'percent' in given ? multiply(left, add(fraction(1n), part)) : add(left, part)
     }
     case '*':

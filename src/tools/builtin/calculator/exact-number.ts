@@ -7,7 +7,7 @@ export type ExactNumber = Fraction | number
 /** Maximum number of bits of a numerator or denominator. Longer fractions become doubles. 2048 bits are 616 digits. */
 const maxBits = 2048
 /**
- * Maximum number of digits of a decimal. Longer decimals are shown as a double. The limit is that of
+ * Maximum number of digits of a decimal. Longer decimals are shown as a double. The format decimal128 has the same limit:
  * https://en.wikipedia.org/wiki/Decimal128_floating-point_format
  */
 const maxDecimalDigits = 34
@@ -153,7 +153,7 @@ function isDouble({ n, d }: Fraction): boolean {
   return bitLength(n) <= 53 && (d & (d - 1n)) === 0n
 }
 
-/** Returns the decimal number as which a double is printed, for example 1/10 for `0.1`. */
+/** Returns the decimal number that is printed for a double, for example 1/10 for `0.1`. */
 export function decimalOf(value: number): Fraction {
   const [digits = '0', exponent = '0'] = value.toExponential().split('e')
   const [integer = '0', decimals = ''] = digits.split('.')

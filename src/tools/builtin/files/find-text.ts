@@ -41,10 +41,13 @@ function bordersOf(text: Uint16Array): Uint16Array {
   return borders
 }
 
-/** The folded units, by UTF-16 unit. 0 means that the folded unit is not known yet. */
+/** The case-folded form of each UTF-16 unit. 0 means that it has not been computed yet. */
 const folds = new Uint16Array(0x1_0000)
 
-/** Maps all cases of a character to the same unit. Returns the unit itself if one of the cases is longer than one unit. */
+/**
+ * Maps the uppercase and lowercase forms of a character to the same unit. Returns `unit` itself if one of these forms is longer than one
+ * unit.
+ */
 function folded(unit: number): number {
   const single = (text: string, otherwise: string) => (text.length === 1 ? text : otherwise)
   const character = String.fromCharCode(unit)

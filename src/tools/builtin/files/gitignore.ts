@@ -1,8 +1,8 @@
 import ignore, { type Ignore } from 'ignore'
 
 /**
- * Adds the rules in `text`, the content of another ignore file, to the rules in `above`. The added rules take precedence. `folder` is the
- * folder of the added file relative to the folder of the first file: empty, or `a/b`.
+ * Adds the rules of another ignore file to the rules in `above`. The added rules take precedence. `text` is the content of the added file.
+ * `folder` is its folder, relative to the folder of the first ignore file: empty, or `a/b`.
  */
 export function addRules(above: Ignore | undefined, folder: string, text: string): Ignore {
   const rules = ignore({ ignorecase: false })
@@ -14,7 +14,7 @@ export function addRules(above: Ignore | undefined, folder: string, text: string
 /** Maximum length of a path. A rule that is longer can't match any path. */
 const maxRuleLength = 4_096
 
-/** Rewrites a rule of a file in `folder` to the form that it would have in the first file. */
+/** Rewrites a rule of an ignore file in `folder` so that the rule means the same in the first ignore file. */
 function ruleBelow(folder: string, line: string): string {
   if (folder === '' || line.startsWith('#')) return line
   const [, negation, rule = ''] = /^(!?)(.*)$/s.exec(line) ?? []

@@ -39,7 +39,7 @@ function compileFolders(names: readonly string[]): Glob['mayMatchIn'] {
   try {
     return picomatch(folders, options)
   } catch {
-    // Braces that contain a `/` can match in any folder.
+    // The pattern has braces that contain a `/`. It is treated as one that may match in any folder.
     return () => true
   }
 }

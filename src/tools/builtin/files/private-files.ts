@@ -39,7 +39,7 @@ export class PrivateFiles {
     return this.protects(absolute)
   }
 
-  /** Whether a path is one of the named files, or a copy beside a named file. */
+  /** Whether a path is one of the named files or folders, is inside a named folder, or is a copy next to a named file. */
   protects(absolute: string): boolean {
     const lower = absolute.toLowerCase()
     if (this.#named.some((path) => isWithin(path.toLowerCase(), lower))) return true
@@ -87,9 +87,9 @@ export function realOrPlanned(absolute: string): string {
   }
 }
 
-/** Matches dot-env files that are meant to be read, because they only list the variables. */
+/** Matches templates of dot-env files. They are not private, because they only list the names of the variables. */
 const example = /^\.env.*\.(example|sample|template|dist)$/
-/** Matches dot-env files, copies and folders of them, and files in which git and other programs store passwords. */
+/** Matches dot-env files, copies of them, folders with such names, and files in which git and other programs store passwords. */
 const secret = /^\.env|.\.env$|^\.git-credentials|^[._]netrc/
 /** Matches temporary files that the service writes before it replaces a file. A crash leaves such files behind. */
 const unfinished = /^\.toolloop-.*\.tmp$/
@@ -103,13 +103,16 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? extname(path) !== ''
 }
 
-/** Removes the characters that editors put in front of the name of a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
+/**
+ * Removes the characters that editors put before a file's name to name a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`.
+ */
 function nameOfOriginal(name: string): string {
   return plainName(name).replace(/^[.#~]+/, '')
 }
 
 /**
- * Returns a name as file systems compare it. Some ignore case, invisible characters, dots and spaces at the end, or the name of a stream.
+ * Normalizes a name for comparison. Some file systems ignore case, invisible characters, trailing dots and spaces, or a stream name after a
+ * colon.
  */
 function plainName(name: string): string {
   return name

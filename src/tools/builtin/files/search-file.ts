@@ -35,7 +35,7 @@ export interface FileSearch {
 
 const maxLineCharacters = 500
 
-/** Searches one file block by block. A binary file has no matches. Rejects like `Workspace.open`. */
+/** Searches one file block by block. A binary file has no matches. Rejects with the errors of `Workspace.open`. */
 export async function searchFile(workspace: Workspace, entry: WalkEntry, search: FileSearch): Promise<FileMatches> {
   const { handle, stats } = await workspace.open(entry)
   try {

@@ -110,7 +110,7 @@ export class SearchThread {
   #fail(error: unknown): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The caller closes the thread too when its tasks are rejected, but the thread must stop immediately.
+    // The caller also closes the thread after its tasks are rejected, but the thread must stop immediately.
     void this.close()
   }
 }

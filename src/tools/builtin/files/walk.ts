@@ -15,7 +15,7 @@ export interface WalkOptions {
   kind?: 'files' | 'folders'
   /** Maximum number of files and folders to visit. Default 200,000. */
   maxEntries?: number
-  /** Limits the time for matching 128 names, and for reading the rules of one file, in milliseconds. Default 5,000. */
+  /** Time limit for matching 128 names, and for parsing the rules of one file, in milliseconds. Default 5,000. */
   matchTimeoutMs?: number
   signal: AbortSignal
 }
@@ -80,7 +80,10 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return this.#truncated
   }
 
-  /** Describes the folders and files that the walk could not read, including `unreadableFiles`. Empty if nothing was missed. */
+  /**
+   * Describes what the walk left out: entries over the limit, ignore files that are too large, and unreadable folders and files.
+   * `unreadableFiles`: the number of files that the caller could not read. Empty if nothing was left out.
+   */
   gaps(unreadableFiles: number): string {
     const notes: string[] = []
     if (this.#truncated) notes.push('Stopped early: there are too many files here; give a narrower `path`.')
@@ -231,7 +234,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return this.#withRules(undefined, folder, join('.git', 'info', 'exclude'))
   }
 
-  /** Combines these rules with the rules in a file of the folder, which take precedence. */
+  /** Combines `rules` with the rules in a file of the folder. The rules in that file take precedence. */
   async #withRules(rules: Rules | undefined, folder: string, file = '.gitignore'): Promise<Rules | undefined> {
     const text = await this.#readRules(join(folder, file))
     if (text === undefined) return rules

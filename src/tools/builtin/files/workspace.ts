@@ -24,7 +24,7 @@ export interface Place {
  */
 export class Workspace {
   readonly #root: string
-  /** The root in the spelling that the caller gave, for absolute paths in that spelling. */
+  /** The root as the caller spelled it. Needed to recognize absolute paths in that spelling. */
   readonly #given: string
   readonly #private: PrivateFiles
 
@@ -136,7 +136,7 @@ export class Workspace {
   }
 }
 
-/** The key of the workspace in a file tool. It is enumerable, so that `{ ...tool }` copies it. */
+/** The property of a file tool that contains its workspace. It is enumerable, so that `{ ...tool }` copies it. */
 const workspaceKey: unique symbol = Symbol('workspace')
 type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 
