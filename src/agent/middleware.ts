@@ -76,7 +76,10 @@ export function callPlan(run: RunContext): Named<Decide<CallInPlan>>[] {
   )
 }
 
-/** Wraps a turn, outermost first. These entries run outside the turn's step. They record steps of their own, and may wait for people. */
+/**
+ * The entries that wrap a turn, outermost first. These entries run outside the turn's step. They record steps of their own, and may wait
+ * for people.
+ */
 export function aroundTurns(run: RunContext): Named<AroundTurn>[] {
   const { compaction } = run.settings
   return there(
@@ -85,7 +88,7 @@ export function aroundTurns(run: RunContext): Named<AroundTurn>[] {
   )
 }
 
-/** Wraps a model request, outermost first. The model itself handles retries, fallback and rate limits. */
+/** The entries that wrap a model request, outermost first. The model itself handles retries, fallback and rate limits. */
 export function aroundRequests(run: RunContext): Named<AroundModel>[] {
   const { telemetry, recorder } = run
   const { callbacks, guardrails } = run.agent
@@ -106,7 +109,7 @@ export function aroundRequests(run: RunContext): Named<AroundModel>[] {
   )
 }
 
-/** Wraps a tool's function, outermost first. */
+/** The entries that wrap a tool's function, outermost first. */
 export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 'survivesCrashes'>): Named<AroundTool>[] {
   const { telemetry, recorder } = run
   const { callbacks } = run.agent
@@ -125,7 +128,7 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 
   )
 }
 
-/** Wraps the result of a call, no matter who carried the call out. Outermost first. */
+/** The entries that wrap the result of a call, outermost first. The entries are the same no matter who carried the call out. */
 function aroundResults(run: RunContext): Named<AroundTool>[] {
   const { callbacks, guardrails } = run.agent
   return there(

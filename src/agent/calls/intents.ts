@@ -10,8 +10,8 @@ import { DecisionDesk } from './waiting/verdict.ts'
 type WaitingIntent = WaitingCall & Intent
 
 /**
- * Asks for decisions on the calls noted during a preview. When all are decided, carries out the approved calls. Adds the results to the
- * state as the results of one round. Undecided calls are pending in that round.
+ * Asks for decisions on the calls noted during a preview. When all calls are decided, carries out the approved calls. Adds the results to
+ * the state as the results of one round. Undecided calls are pending in that round.
  */
 export async function settleIntents(execution: Execution, iteration: number): Promise<ToolRound> {
   const round = await carryOutIntents(execution, iteration)

@@ -30,9 +30,9 @@ export interface ShownRuns {
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Records that the run waits or is over. If it is over, deletes its secrets from this store; for the secrets in the journal, see `clear`.
-   * Resolves with `changed` if the run is no longer in the `expected` state. Resolves with `no_room` if the run would wait, but there is no
-   * room for another waiting run. In both cases nothing was written.
+   * Records that the run waits or is over. If the run is over, deletes its secrets from this store. For the secrets in the journal, see
+   * `clear`. Resolves with `changed` if the run is no longer in the `expected` state. Resolves with `no_room` if the run would wait, but
+   * there is no room for another waiting run. In both cases nothing was written.
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**

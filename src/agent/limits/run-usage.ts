@@ -163,7 +163,7 @@ export class RunUsage {
   #account(): Account {
     return {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
-      // The run that sent the request counts its usage.
+      // The run that sent the request counts its usage. Here only the largest usage is noted.
       count: (usage) => this.#learn(usage),
       // The largest usage so far covers costs that can't be estimated in advance, such as the cost of a long answer.
       dearest: () => this.#dearest,

@@ -142,6 +142,6 @@ export type RestoredName = keyof OwnOptions<unknown>
 
 /**
  * The return value of `restore`. It must contain every option of this type that the run was started with. Further options of this type are
- * ignored. It can't contain the options that belong to the caller: `signal`, `control`, `onText`, `recorder`.
+ * ignored. It can't contain the options `signal`, `control`, `onText` and `recorder`, which belong to the caller.
  */
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

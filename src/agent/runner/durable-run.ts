@@ -57,7 +57,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
   return plain({ ...input, settings: stored })
 }
 
-/** Restores the input. Throws `invalid_option` for JSON that was not written by `inputToJson`. */
+/** Restores the input of a run from its JSON. Throws `invalid_option` for JSON that was not written by `inputToJson`. */
 export function inputFromJson(json: Json): DurableInput {
   const input = json as never as DurableInput
   const { messages, settings }: Partial<DurableInput> = input

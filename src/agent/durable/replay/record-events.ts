@@ -32,8 +32,9 @@ export interface ToldRun {
 export class RecordEvents {
   readonly #run: ToldRun
   readonly #tap: Pick<EventTap, 'take' | 'hide'>
-  /** The number of emitted turns per iteration, and the keys of emitted turns. */
+  /** The number of emitted turns per iteration. */
   readonly #turns = new Map<number, number>()
+  /** The keys of the emitted turns. */
   readonly #keys = new Set<string>()
   readonly #calls = new Set<string>()
   /** The positions of calls in their turns. */
