@@ -5,7 +5,7 @@ import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
 import type { ClientReply } from './answer-client.ts'
 import { ReplyFrames } from './reply-frames.ts'
 import { SaidText } from './said-text.ts'
-import { clientCalls, previewNote, problemIn, type Shortfall, shortfallIn } from './told-result.ts'
+import { clientCalls, needsClient, previewNote, problemIn, type Shortfall, shortfallIn } from './told-result.ts'
 
 type ChatFinish = Shortfall | 'stop' | 'tool_calls'
 
@@ -107,7 +107,7 @@ function failureFrame(problem: HttpProblem): string {
 }
 
 function finishReasonOf(result: RunResult): ChatFinish {
-  return clientCalls(result).length > 0 ? 'tool_calls' : (shortfallIn(result) ?? 'stop')
+  return needsClient(result) ? 'tool_calls' : (shortfallIn(result) ?? 'stop')
 }
 
 function usageOf({ inputTokens, outputTokens, totalTokens, reasoningTokens, cacheReadTokens }: Usage): object {

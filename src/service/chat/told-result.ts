@@ -6,6 +6,11 @@ import { HttpProblem, problemOfRun } from '../http/problem.ts'
 /** The reasons for an incomplete answer, with the names that OpenAI's clients know. */
 export type Shortfall = 'length' | 'content_filter'
 
+/** Whether the client must run calls. */
+export function needsClient({ pending }: RunResult): boolean {
+  return pending.some(({ kind }) => kind === 'client_tool')
+}
+
 /** Returns the calls that the client must run. Their arguments are the model's original text, unless they were repaired. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   const made = new Map(toolCalls.map((call) => [call.id, call]))
@@ -53,6 +58,5 @@ const shortfalls: Partial<Record<StopReason, Shortfall>> = {
 
 /** Returns the reason why an answer is incomplete. Returns undefined if the answer is complete, or if the client must run calls. */
 export function shortfallIn(result: RunResult): Shortfall | undefined {
-  if (clientCalls(result).length > 0) return undefined
-  return shortfalls[result.stopReason]
+  return needsClient(result) ? undefined : shortfalls[result.stopReason]
 }

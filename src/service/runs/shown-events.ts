@@ -81,9 +81,9 @@ function sizeOf(event: RunEvent): number {
   for (let item = open.pop(); open.length > 0 || item !== undefined; item = open.pop()) {
     if (typeof item === 'string') size += item.length
     else if (typeof item === 'object' && item !== null)
-      for (const [name, inner] of Object.entries(item)) {
+      for (const name in item) {
         size += perValue + name.length
-        open.push(inner)
+        open.push(Reflect.get(item, name))
       }
     if (size > mostKept) break
   }
