@@ -13,7 +13,7 @@ export interface McpAuthorization {
    * it only to the user.
    */
   url: URL
-  /** Aborted when nothing waits for the sign-in any longer. */
+  /** Aborted when the sign-in is no longer needed. */
   signal: AbortSignal
 }
 
@@ -62,7 +62,7 @@ export interface McpAuth {
   scope?: string
   /** The only authorization server that may be used. Default: the authorization server that the MCP server names. */
   issuer?: string
-  /** The redirect address. Default `http://127.0.0.1/callback`, for which `toolloop mcp login` tells `authorize` the port. */
+  /** The redirect address. Default `http://127.0.0.1/callback`; `toolloop mcp login` then uses any free port. */
   redirectUrl?: string | URL
   /**
    * Asks a user to sign in. Resolves with the address to which the browser was redirected: `redirectUrl` with a query. Default: nobody is

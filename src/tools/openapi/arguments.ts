@@ -17,9 +17,9 @@ export interface OperationArguments {
 }
 
 /**
- * Combines parameters and body into one object schema. If several parameters have the same name, the first of them, in the order path,
- * query, header, cookie, body, keeps the name. The other names get their location as a prefix (`query_id`). The properties of a body that
- * is a plain object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid reference.
+ * Combines parameters and body into one object schema. If several parameters have the same name, the first one keeps it, in the order path,
+ * query, header, cookie, body. The names of the others get their location as a prefix (`query_id`). The properties of a body that is a
+ * plain object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
   const schemas = new OperationSchemas(document)
@@ -71,8 +71,8 @@ function objectSchema(properties: ReadonlyMap<string, Json>, required: string[],
 }
 
 /**
- * Whether the properties of a body can become arguments. This requires that the schema describes no additional properties. An optional body
- * must also have no required properties.
+ * Whether the properties of a body can become arguments. The schema must not describe additional properties. If the body is optional, the
+ * schema must not have required properties either.
  */
 function isPlainObject(schema: JsonObject, { isRequired, form }: { isRequired: boolean; form: string }): boolean {
   if (form === 'text' || !isJsonObject(schema.properties) || (schema.type !== undefined && schema.type !== 'object')) return false

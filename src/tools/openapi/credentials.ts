@@ -22,8 +22,8 @@ interface Scheme {
 }
 
 /**
- * The security schemes of the document for which `auth` names an environment variable. Throws `invalid_option` if the document doesn't have
- * a scheme that `auth` names, or if the scheme's type is not supported.
+ * The security schemes that the application has credentials for: `auth` names an environment variable for each. Throws `invalid_option` if
+ * the document doesn't have a scheme that `auth` names, or if the scheme's type is not supported.
  */
 export class Security {
   readonly #schemes = new Map<string, Scheme>()
@@ -43,12 +43,12 @@ export class Security {
     }
   }
 
-  /** Whether at least one of the alternatives can be satisfied. */
+  /** Whether `auth` names all schemes of at least one of the alternatives, or no authentication is needed. */
   covers(alternatives: readonly string[][]): boolean {
     return alternatives.length === 0 || alternatives.some((names) => names.every((name) => this.#schemes.has(name)))
   }
 
-  /** Returns the credentials for the first alternative that can be satisfied. Throws `tool_failed` if a variable is not set. */
+  /** Returns the credentials for the first alternative whose schemes `auth` names. Throws `tool_failed` if a variable is not set. */
   forRequest(alternatives: readonly string[][]): Credentials {
     const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
     // Credentials are sent even if they are optional. No credentials are sent if the operation doesn't declare any.
@@ -87,7 +87,7 @@ function applying(name: string, scheme: JsonObject): Scheme['apply'] {
   if (type === 'http' && /^basic$/i.test(String(http))) {
     return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
   }
-  // OAuth and OpenID Connect tokens are sent in this form too. The application obtains them.
+  // OAuth and OpenID Connect tokens are sent in the same way. The application obtains these tokens.
   if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
     return authorization((secret) => `Bearer ${secret}`)
   }

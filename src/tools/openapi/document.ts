@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 /** A document, with a function that resolves its references. */
 export interface OpenApiDocument {
   root: JsonObject
-  /** Whether the document's version is 3.0, in which schemas differ from JSON Schema. */
+  /** Whether the document uses OpenAPI 3.0, in which schemas differ from JSON Schema. */
   is30: boolean
   /**
    * Returns `value`, or the target of the reference if `value` is a reference. Throws `invalid_option` for a reference that is broken,

@@ -186,8 +186,8 @@ function isCalled({ id, method, path }: Operation, name: string): boolean {
 }
 
 /**
- * Returns the API's base address. Throws `invalid_option` for an invalid server address, and for an address relative to the place from
- * which the document was loaded.
+ * Returns the API's base address. Throws `invalid_option` if the server address is invalid or relative. A relative address would need the
+ * address of the document.
  */
 function baseOf(servers: Json | undefined, { baseURL }: OpenApiOptions): URL {
   if (baseURL !== undefined) return checkedBase(String(baseURL), '`baseURL`')

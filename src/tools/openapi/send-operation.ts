@@ -56,8 +56,8 @@ export async function sendOperation(request: OperationRequest): Promise<OpenApiR
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
-    // Removes the query from the message, because a secret in it might be cut in two. Drops the cause, because it may contain the whole
-    // request.
+    // Removes the query from the message. The message may show the URL shortened, so that `redactText` would not recognize a secret in it.
+    // Drops the cause, because it may contain the whole request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
     throw new ToolloopError(code, redactText(message, secrets))
   }

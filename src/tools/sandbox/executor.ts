@@ -75,7 +75,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     }
   }
 
-  /** Reports which sandboxes work on this machine. The first call takes a moment, because it tries out the sandboxes. */
+  /** Reports which sandboxes work on this machine. The first call is slow, because it tries out the sandboxes. */
   static async available(): Promise<SandboxReport> {
     const isolation = await findIsolation()
     return {
@@ -89,8 +89,8 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
   }
 
   /**
-   * Runs a script. `runtime` overrides the runtime that is otherwise chosen by the script's name, its first line, and whether it has a
-   * default export. Rejects like `ScriptSandbox.run`. Also rejects if the script does not exist, is outside its folder, or can't be run.
+   * Runs a script. Default of `runtime`: chosen by the script's name, its first line, and whether the script has a default export. Rejects
+   * like `ScriptSandbox.run`. Also rejects if the script does not exist, is outside its folder, or can't be run.
    */
   async run(run: ScriptRun & { runtime?: Runtime }): Promise<ScriptEnd> {
     const { folder, path, source } = await readScript(run.folder, run.script)

@@ -20,7 +20,8 @@ export interface SandboxLimits {
 }
 
 /**
- * Calls a tool of the host for a script. The function receives the tool's arguments and returns a value that can be written as JSON.
+ * Calls a tool of the host for a script. The function receives the tool's name and arguments, and returns a value that can be written as
+ * JSON.
  *
  * Contract: the function is awaited. If it rejects, the script sees the message of the error. If it returns nothing, the script gets
  * `undefined`.
@@ -58,7 +59,7 @@ export interface ScriptEnd {
   stderr: string
 }
 
-/** Runs scripts, and restricts them to what the sandbox allows. */
+/** Runs scripts in a sandbox. */
 export interface ScriptSandbox {
   /**
    * Runs a script.

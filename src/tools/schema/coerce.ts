@@ -32,7 +32,7 @@ export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (te
 /** Maximum number of changed values that a description names. */
 const maxNamed = 10
 
-/** Describes the changes that resulted from reading the arguments by their schema. */
+/** Describes the values that `coerceArguments` or `decodeArguments` has changed. */
 export function coercions(before: JsonObject, after: JsonObject): string[] {
   const changed = changedIn(before, after, '')
   const named = changed.slice(0, maxNamed).map(({ path, kind }) => `\`${clip(path)}\` read as ${kind}`)

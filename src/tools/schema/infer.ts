@@ -13,7 +13,7 @@ export type ArgsOf<S> =
 export type InputOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
 
-/** True if no schema is known from which types can be inferred. */
+/** True if `S` is too general for types to be inferred from it. */
 export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 /**

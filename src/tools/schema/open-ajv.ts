@@ -21,7 +21,10 @@ export function openAjv(origin: Origin, dialect: Dialect): Ajv {
   return instances[origin][dialect]
 }
 
-/** Drops the compilers, because each compiler keeps some data of every schema that it has compiled. New compilers are created on demand. */
+/**
+ * Drops the compilers to free memory, because each compiler keeps some data of every schema that it has compiled. New compilers are created
+ * on demand.
+ */
 export function forgetAjv(origin: Origin): void {
   instances[origin] = {}
 }
@@ -38,7 +41,7 @@ function openNew(origin: Origin, dialect: Dialect): Ajv {
   const options = {
     strict: false,
     strictNumbers: true,
-    // Without this option, an inherited `constructor` or `toString` would count as present.
+    // Without this option, the inherited properties `constructor` and `toString` would count as present.
     ownProperties: true,
     allErrors: true,
     verbose: true,
@@ -48,7 +51,8 @@ function openNew(origin: Origin, dialect: Dialect): Ajv {
     code: { optimize: false, regExp: Object.assign((pattern: string) => readPattern(pattern) ?? anything, { code: 'readPattern' }) },
   } as const
   const ajv = dialect === 'draft7' ? new (loadAjv().Ajv)(options) : (new (loadAjv2020().Ajv2020)(options) as Ajv)
-  // The schema of the dialect is compiled before formats are added. With formats, it would refuse patterns because of their format.
+  // Compiles the meta-schema of the dialect before formats are added. With formats, the meta-schema would refuse patterns that don't match
+  // the format `regex`.
   ajv.compile({})
   if (origin === 'foreign') return ajv
   loadAjvFormats().default.default(ajv)

@@ -69,7 +69,7 @@ const maxCompilations = 100
 /** Returns the compilers for the dialects that a schema may use, the most likely dialect first. */
 function compilersFor(schema: JsonSchema, origin: Origin): Ajv[] {
   const dialects = (): Dialect[] => {
-    // The two dialects write tuples differently, and many schemas don't declare theirs.
+    // The two dialects write tuples differently, and many schemas don't declare their dialect.
     if (schema?.$schema === undefined) return ['draft2020', 'draft7']
     return typeof schema.$schema === 'string' && /draft-0\d/.test(schema.$schema) ? ['draft7'] : ['draft2020']
   }

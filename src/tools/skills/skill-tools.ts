@@ -14,7 +14,7 @@ import { toCommandLine } from './script-tools.ts'
 import type { ScriptTool, Skill } from './skill.ts'
 import { skillToolNames } from './skill-names.ts'
 
-/** The executor and the tools that the tools of Skills use. */
+/** The executor that runs scripts, and the tools that scripts may call. */
 export interface SkillToolsOptions {
   executor: SkillsSandboxExecutor
   /** The host's tools that scripts may be allowed to call. */
@@ -205,8 +205,8 @@ function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
 }
 
 /**
- * Creates the function that runs a script's calls to tools. A call runs like any other call, within the time limit of the script's own
- * call. Refuses tools that require approval.
+ * Creates the function that runs a script's calls to tools. The calls run like any other calls, within the time limit of the call that runs
+ * the script. Refuses tools that require approval.
  */
 function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
   const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })

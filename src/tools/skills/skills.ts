@@ -54,10 +54,10 @@ export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
 }
 
 /**
- * A set of tools for Agent Skills (https://agentskills.io/specification). The model knows their names and descriptions (`catalogue`),
- * receives a Skill's instructions when it activates the Skill, and reads and runs other files on demand. Tools that a Skill declares are
- * ordinary tools. If the model calls a Skill by name as if it were a tool, the call runs the Skill's main script or returns its
- * instructions.
+ * A set of tools for Agent Skills (https://agentskills.io/specification). The model knows the names and descriptions of the Skills
+ * (`catalogue`). It receives a Skill's instructions when it activates the Skill, and reads and runs other files on demand. Tools that a
+ * Skill declares are ordinary tools. If the model calls a Skill by name as if it were a tool, the call runs the Skill's main script or
+ * returns its instructions.
  */
 export class Skills implements ToolSet, AsyncDisposable {
   readonly #options: SkillsOptions

@@ -62,7 +62,7 @@ export class KeptCredentials {
   }
 }
 
-/** For each store without a lock, the latest work for each key. */
+/** The work that was started last for each key of a store. Used only for stores without a lock. */
 const lastWork = new WeakMap<McpTokenStore, Map<string, Promise<void>>>()
 
 /** Runs `work` after all earlier work of this process for the same store and key. */

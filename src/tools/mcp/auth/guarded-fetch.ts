@@ -12,9 +12,8 @@ const timeoutMs = 20_000
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
- * Creates a `fetch` for addresses that a server names: metadata of the server and its authorization servers, and tokens. The `fetch`
- * refuses addresses in private networks, does not send secrets unencrypted, and does not follow redirects. It rejects with `tool_denied`
- * for a refused address.
+ * Creates a `fetch` for addresses that a server names. The `fetch` requests metadata and tokens. The `fetch` refuses addresses in private
+ * networks, does not send secrets unencrypted, and does not follow redirects. It rejects with `tool_denied` for a refused address.
  */
 export function guardedFetch(server: URL, allowPrivateAddresses: boolean | readonly string[] | undefined, signal: AbortSignal): Fetch {
   const isNear = isPrivateHost(server)
@@ -46,7 +45,7 @@ export function guardedFetch(server: URL, allowPrivateAddresses: boolean | reado
   }
 }
 
-/** Returns the tokens, codes and passwords in a request: all values of its form, and its `Authorization` header. */
+/** Returns the tokens, codes and passwords in a request: all values of its form body, and its `Authorization` header. */
 function secretsIn({ headers, body }: RequestInit): string[] {
   const form = body === undefined || body === null ? [] : [...new URLSearchParams(String(body)).values()]
   const [, access = ''] = new Headers(headers).get('authorization')?.split(' ') ?? []

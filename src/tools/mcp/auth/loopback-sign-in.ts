@@ -31,7 +31,7 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
   const wanted = new URL(redirectUrl ?? defaultRedirectUrl)
   const isHere = wanted.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(wanted.hostname)
   if (!isHere) throw new InvalidOptionError('redirectUrl', 'an http address at 127.0.0.1 or localhost', wanted.origin)
-  /** Sign-ins in progress, by the `state` with which their browser returns. */
+  /** Sign-ins in progress, by the `state` that the browser sends back. */
   const waiting = new Map<string, (back: URL) => void>()
   const own = new URL(wanted)
   const server = createServer((request, response) => {
@@ -79,7 +79,7 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
 }
 
 function say(response: ServerResponse, status: number, text: string): void {
-  // The address of this page contains the code, so the page must not leak its address.
+  // The address of this page contains the authorization code, so the page must not leak its address.
   response.writeHead(status, {
     'content-type': 'text/html; charset=utf-8',
     'referrer-policy': 'no-referrer',

@@ -13,7 +13,7 @@ import { defaultRedirectUrl, type McpAuth } from '../auth-options.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { KeptCredentials } from './credentials.ts'
 
-/** This client as the SDK's OAuth sees it, with its stored credentials. One instance serves one sign-in. */
+/** Provides the SDK's OAuth functions with the settings and the stored credentials of this client. One instance serves one sign-in. */
 export class OAuthClient implements OAuthClientProvider {
   readonly #auth: McpAuth
   readonly #kept: KeptCredentials

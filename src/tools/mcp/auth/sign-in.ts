@@ -38,7 +38,7 @@ const farewellMs = 1_000
 
 /**
  * Signs in to one server. If several requests are refused at the same time, only the first request signs in. If several processes share a
- * store, only one process renews, because many authorization servers revoke all tokens if a token is renewed twice.
+ * store, only one process renews, because many authorization servers revoke all tokens if a refresh token is used twice.
  */
 export class SignIn {
   readonly #sdk: McpClientSdk
@@ -114,7 +114,9 @@ export class SignIn {
     return mine
   }
 
-  /** Runs `work` while nothing else renews these tokens, and settles like `work`. Only the wait for its turn has a time limit. */
+  /**
+   * Runs `work` while nothing else renews these tokens, and settles like `work`. The time limit applies only to waiting for other renewals.
+   */
   async #exclusively(work: () => Promise<void>): Promise<void> {
     const late = () => new Error(`others have been renewing its tokens for more than ${lockTimeoutMs} ms`)
     const begun = Promise.withResolvers<void>()

@@ -25,7 +25,7 @@ export interface McpOptions {
    */
   allowed?: Readonly<Record<string, string>>
   /**
-   * The treatment of tools that are held back: `'hide'` leaves such a tool out, `'ask'` shows it and requires approval for each of its
+   * What happens to tools that are held back: `'hide'` leaves such a tool out, `'ask'` shows it and requires approval for each of its
    * calls. Default `'hide'`.
    */
   unknownTools?: 'hide' | 'ask'
@@ -61,9 +61,9 @@ export interface HeldTool {
 }
 
 /**
- * Starts MCP servers, by name, and returns their tools as one set that follows the servers: a run sees added, changed and removed tools
- * from its next turn on. A server that ends is restarted, at growing intervals. While a server is down, its tools stay in the set, and
- * calls to them fail with a message that says so.
+ * Starts MCP servers, by name, and returns their tools as one set. The set follows changes of the servers: a run sees added, changed and
+ * removed tools from its next turn on. A server that ends is restarted, at growing intervals. While a server is down, its tools stay in the
+ * set, and calls to them fail with a message that says so.
  *
  * Rejects with `invalid_option`, `missing_dependency`, or `mcp_server_failed` if a server that is not `optional` can't be started. In that
  * case, all servers have been stopped.
@@ -132,7 +132,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.#specs
   }
 
-  /** Resolves when the set has all changes of tools that servers have announced. Undefined if no change is pending. */
+  /** Resolves when the set contains all tool changes that servers have announced. Undefined if no change is pending. */
   settled(): Promise<void> | undefined {
     const settling = this.#links.flatMap((link) => link.followed.settled() ?? [])
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
@@ -165,8 +165,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   /**
-   * The texts that the servers contribute to an agent's instructions. Each server's option `instructions` selects its texts, which follow
-   * the name of the server. `''` if the servers contribute no texts. Rejects with `tool_failed` if a server does not return one of its
+   * The texts that the servers contribute to an agent's instructions. Each server's option `instructions` selects its texts. The name of
+   * the server precedes them. `''` if the servers contribute no texts. Rejects with `tool_failed` if a server does not return one of its
    * texts. Skips servers that are down and `optional`.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
@@ -244,7 +244,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // Reuses the object as long as the tool is unchanged, so that its schema is compiled only once and comparisons show no change.
+      // Reuses the tool object as long as the tool is unchanged. Its schema is then compiled only once, and comparisons by identity show no
+      // change.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)

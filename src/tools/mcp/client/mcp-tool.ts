@@ -8,7 +8,7 @@ import type { ListedTool } from './listing/list-tools.ts'
 import type { ServerLink } from './server-link.ts'
 import { effectOf, needsApproval } from './trust.ts'
 
-/** Converts a server's tool. `mustAsk`: whether its calls need approval in any case. */
+/** Converts a server's tool. `mustAsk`: whether every call needs approval. */
 export function mcpTool(link: ServerLink, listed: ListedTool, name: string, mustAsk: boolean): AnyTool {
   const timeoutMs = timeoutOf(link.server, listed.name)
   const tool: Tool<unknown> = {

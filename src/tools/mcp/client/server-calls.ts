@@ -148,7 +148,7 @@ export class ServerCalls {
     const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {
-        // The call had been repeated before the process died, and has become a task.
+        // Before the process died, it had already repeated the call, and the call became a task.
         if (task !== undefined) return this.#followTask(running, task)
         const { names, requestState, answers = {} } = state
         const inputResponses = { ...answers, ...byName(names, results) }
@@ -192,7 +192,7 @@ export class ServerCalls {
       if (requests.length > 0) {
         return this.#questionOf(running, requests, { form: 'again', names, ...state, ...(isEmpty(answers) ? {} : { answers }) })
       }
-      // A round with requests to the model does not count here, because these requests have their own limit.
+      // A repetition that answers requests to the model does not count here, because these requests have their own limit.
       if (isEmpty(answers)) round++
       call = this.#start(running, { ...state, ...(isEmpty(answers) ? {} : { inputResponses: answers }) })
     }
@@ -244,7 +244,7 @@ export class ServerCalls {
     try {
       return await work()
     } finally {
-      // Before the previous wait ended, a new wait for the same task may have started with the same token.
+      // A new wait for the same task, with the same token, may have started before this wait ended.
       if (this.#told.get(token) === onProgress) this.#told.delete(token)
     }
   }
@@ -284,7 +284,7 @@ export class ServerCalls {
     return new OpenCall(send, { known, sampler: running.sampler })
   }
 
-  /** Waits for a task's result. Undefined if the request broke off. The task is then polled again. */
+  /** Waits for a task's result. Undefined if the connection broke during the request. The task is then polled again. */
   async #overResult(running: Running, call: OpenCall): Promise<McpToolResult | Question | undefined> {
     try {
       const next = await this.#next(running, call)
@@ -296,7 +296,7 @@ export class ServerCalls {
     }
   }
 
-  /** Sends the answers to the task's questions, and stores that they were sent, because a question is answered only once. */
+  /** Sends the answers to the task's questions. Stores which questions were answered, because a question must be answered only once. */
   async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
     const params = { taskId: task.id, inputResponses }
     await overBrokenConnections(this.#waitOf(running, task), ({ client }) => askOfTask(client, 'update', params, running.ctx))

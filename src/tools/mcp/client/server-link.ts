@@ -28,7 +28,7 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Delay before a task is polled again after an error, in milliseconds. */
 const recoverMs = 500
-/** The uptime after which a failure no longer counts as a repeated failure, in milliseconds. */
+/** If a server has run for longer than this when it fails, its earlier failures no longer count. In milliseconds. */
 const steadyMs = 60_000
 
 /** The link to one server. It starts the server, keeps it running, calls it and closes it. */
@@ -115,7 +115,7 @@ export class ServerLink {
     }
   }
 
-  /** Whether the server has resources or prompts. If the server is down, whether it had them when it was last connected. */
+  /** Whether the server has resources or prompts. If the server is down, the answer is that of its last connection. */
   offers(what: 'resources' | 'prompts'): boolean {
     return this.#capabilities[what] !== undefined
   }

@@ -6,7 +6,7 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpServer } from '../server-config.ts'
 
-/** Words the errors of a server, and removes secrets from them. */
+/** Creates the error messages about a server, without the secrets in its configuration. */
 export class ServerWords {
   readonly #sdk: McpClientSdk
   readonly #name: string

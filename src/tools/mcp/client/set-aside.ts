@@ -8,13 +8,13 @@ const lists = ['content', 'contents', 'messages', 'tools', 'resources', 'resourc
 /** The parts of a result that are hidden from the SDK. */
 type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { task?: JsonObject; data?: Json }
 
-/** The field that contains the hidden parts while the SDK processes the result. No server can know its name. */
+/** The field that contains the hidden parts while the SDK processes the result. The name is random, so that no server can know it. */
 const place = `toolloop/${randomUUID()}`
 
 /**
- * Hides the long parts of a result from the SDK. The SDK would report every error of every item for each possible kind, which takes seconds
- * and all memory if there are very many errors. It would also scan pictures of several megabytes, and reject a whole list because of one
- * invalid item. It does not support a task in place of a result at all. The code that reads a result validates the hidden parts.
+ * Hides the long parts of a result from the SDK. The SDK would compare every item with each possible kind of item and report every error.
+ * With very many errors, this takes seconds and all memory. The SDK would also scan pictures of several megabytes, and reject a whole list
+ * because of one invalid item. It does not support a task in place of a result. The code that reads a result validates the hidden parts.
  */
 export function setAside(message: JSONRPCMessage): void {
   if ('method' in message) setMessagesAside(message.params)

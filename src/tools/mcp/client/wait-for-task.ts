@@ -9,7 +9,7 @@ import { askOfTask, readTask, type Task } from './calls/tasks.ts'
 import type { Connection } from './session/connection.ts'
 import type { Send } from './session/in-session.ts'
 
-/** The end of a task, or the questions that it needs answered to continue. */
+/** The end of a task, or the questions that must be answered before the task can continue. */
 export type TaskEnd =
   | { result: JsonObject }
   /** Unanswered questions, by the names that the server gave them. */

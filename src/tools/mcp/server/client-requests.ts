@@ -36,7 +36,7 @@ const rootsAnswer: JsonSchema = {
 export type ClientRequest = { method: 'sampling/createMessage'; params: CreateMessageRequestParamsBase } | { method: 'roots/list' }
 
 /**
- * Asks the model of the calling MCP client (sampling), if `execute` returns this question. The tool is called again with a
+ * Creates a question to the model of the calling MCP client (sampling). Return it from `execute` to ask it. The tool is called again with a
  * `ClientModelAnswer` in `ctx.answer`. Not every client supports this: see `ctx.mcpClient`. In a run, this is an ordinary question for the
  * user.
  */
@@ -52,8 +52,8 @@ export function askClientModel({ messages, instructions, maxOutputTokens = 1_000
 }
 
 /**
- * Asks the calling MCP client for its folders (roots), if `execute` returns this question. The tool is called again with a list of `{ uri,
- * name? }` in `ctx.answer`. See `askClientModel`.
+ * Creates a question to the calling MCP client about its folders (roots). Return it from `execute` to ask it. The tool is called again with
+ * a list of `{ uri, name? }` in `ctx.answer`. See `askClientModel`.
  */
 export function askClientRoots(): Question {
   return ask({ about: { mcp: 'roots/list' }, schema: rootsAnswer })

@@ -144,8 +144,8 @@ export class McpEndpoint {
   }
 
   /**
-   * Returns the lanes of a caller. Each caller has its own, because callers must not wait for each other. The lanes are dropped when the
-   * caller has no open request.
+   * Returns the `Lanes` that limit the parallel calls of a caller. Each caller has its own, because callers must not wait for each other.
+   * The `Lanes` are dropped when the caller has no open request.
    */
   #lanesOf(caller: string, toolConcurrency = 8): { lanes: Lanes; leave(): void } {
     const found = this.#lanes.get(caller) ?? { lanes: new Lanes(toolConcurrency), users: 0 }

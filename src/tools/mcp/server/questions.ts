@@ -32,7 +32,7 @@ interface Asked {
   isOne: boolean
 }
 
-/** The signed state that a client returns with its answers. It says which call of which caller asked the questions. */
+/** The signed state that a client returns with its answers. It identifies the caller and the call that asked the questions. */
 interface AskedState extends Asked {
   caller: string
   /** A digest of the tool's name and arguments. It is included because an answer belongs to one call. */
@@ -42,19 +42,19 @@ interface AskedState extends Asked {
 /** Signs and verifies an `AskedState`. */
 export type StateCodec = ReturnType<McpServerSdk['createRequestStateCodec']>
 
-/** The properties of a client's call that its questions need. */
+/** The data about a client's call that is needed to ask its questions. */
 export interface AskingCall {
   caller: string
   name: string
   args: unknown
 }
 
-/** The answer for the tool, or the result that ends the call without one. */
+/** The answer for the tool, or the result that ends the call without an answer. */
 export type Answered = { answer: Json; asked: Json } | CallToolResult
 
 type ElicitAnswer = Extract<ReturnType<McpServerSdk['inputResponse']>, { kind: 'elicit' }>
 
-/** Maximum time in which a user can answer, in seconds. */
+/** How long a user may take to answer, in seconds. */
 export const answerTtlSeconds = 3_600
 
 /** The name of a question without a `name`. Also the name of the only field in a form for an answer that is not an object. */

@@ -88,7 +88,7 @@ export class McpSessions {
       await closing
       return refused(503, -32_000, 'Too many sessions are open')
     }
-    // From here on, this function is asynchronous, so other requests may ask for a session. The place is reserved before that.
+    // Reserves a place before this function waits, because other requests may open sessions in the meantime.
     const place = { caller }
     this.#opening.add(place)
     try {

@@ -159,7 +159,8 @@ export function createToolServer(
       if (early !== undefined && 'content' in early) return early
       if (early !== undefined) end = (await run(early)).end
       if (end.outcome !== 'question') return resultOf(tool, end)
-      // If each request says which questions its client can answer, the SDK refuses with the protocol's own error.
+      // In the protocol of 2026-07-28, each request says which questions its client can answer. The SDK then refuses other questions with
+      // the protocol's own error.
       const isRefused = !isModern && !canAsk(end.question, mcpClient)
       const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
       return asked ?? failure('The tool asks a question before it continues, and nobody can answer it here. The call was not finished.')

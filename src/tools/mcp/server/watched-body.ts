@@ -1,4 +1,6 @@
-/** Maximum number of bytes that may wait for a reader. One more message of any size may be added. */
+/**
+ * Number of bytes waiting for the reader at which the reader counts as too slow. The last message that was added may exceed this number.
+ */
 const maxUnreadBytes = 1_048_576
 
 /**

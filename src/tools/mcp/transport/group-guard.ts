@@ -1,7 +1,10 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 
-/** Reads the number of a group, then waits until this program has ended. Then asks the group to end, and kills the remaining processes. */
+/**
+ * Reads the id of a process group, and waits until this program has ended. Then asks the processes of the group to end, and kills those
+ * that remain.
+ */
 const script = 'trap "" HUP INT TERM; read -r group; read -r _; kill -s TERM -- "-$group"; sleep 0.5; kill -s KILL -- "-$group"'
 
 /**
@@ -28,7 +31,7 @@ export class GroupGuard {
     this.#shell.stdin.on('error', () => {}) // The guard has ended; `close` reports this.
     this.#shell.on('close', this.#gone.resolve)
     this.#shell.on('error', () => {
-      // There is no shell. This is the case in some containers, which end as a whole.
+      // There is no shell, as in some containers. All processes of such a container end with it.
       process.on('exit', this.#killAtExit)
       this.#gone.resolve()
     })

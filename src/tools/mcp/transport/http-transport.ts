@@ -180,12 +180,12 @@ function cutAt(maxBytes: number): ByteStream {
 }
 
 /**
- * Passes bytes on until a message exceeds the limit of bytes or values: the whole body, or one event of a stream. Passes on a limited
- * number of events per turn of the event loop, because the reader reads all available events in one turn. Passes on each line as a whole,
- * because the reader scans an incomplete line again with each piece.
+ * Passes bytes on until a message exceeds the limit of bytes or values. A message is the whole body, or one event of a stream. Passes on a
+ * limited number of events per turn of the event loop, because the reader reads all available events in one turn. Passes on each line as a
+ * whole, because the reader scans an incomplete line again with each piece.
  *
- * A resumed stream starts with the id of the last event, without data. Without it, the SDK could not resume if the new stream broke before
- * its first event, because it forgets the id with each new stream.
+ * A resumed stream starts with an empty event that has the id of the last event. The SDK forgets this id with each new stream. Without the
+ * empty event, it could not resume again if the new stream broke before its first event.
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {
   let bytes = 0

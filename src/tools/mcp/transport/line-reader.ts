@@ -64,7 +64,7 @@ export class LineReader {
   }
 }
 
-/** Joins the pieces of a line. A line in one piece, or an empty line, needs no copy. Most lines of a flood are like that. */
+/** Joins the pieces of a line. A line in one piece, or an empty line, needs no copy. A flood of output consists mostly of such lines. */
 function textOf([first, ...others]: readonly Buffer[]): string {
   if (first === undefined) return ''
   const text = (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8')

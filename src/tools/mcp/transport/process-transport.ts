@@ -28,7 +28,7 @@ export interface ProcessTransportOptions {
 const mostNoiseBytes = 1024 * 1024
 /** Maximum number of lines that look like messages but are not. The limit is low, because it takes long to detect such lines. */
 const mostNoiseObjects = 1_000
-/** Maximum number of bytes waiting to be read by the server. */
+/** Maximum number of bytes that may wait to be read by the server. */
 const mostUnreadBytes = 64 * 1024 * 1024
 /**
  * Maximum number of messages to read ahead. When it is reached, further messages stay in the pipe until the messages read so far have been
@@ -156,7 +156,8 @@ export class ProcessTransport implements Transport {
 
   #take(line: string): void {
     if (this.#isCutOff) return
-    // Output that is not a message is usually recognized by its first character. This check is fast, in case there is a lot of such output.
+    // Most output that is not a message is recognized by its first character. This check is fast, because there may be a lot of such
+    // output.
     if (!line.trimStart().startsWith('{')) this.#ignore(line)
     else {
       this.#unread.push(line)
@@ -193,8 +194,8 @@ export class ProcessTransport implements Transport {
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)))
     }
-    // The SDK handles a notification with a delay, but an answer immediately, and then ignores earlier progress of the same request.
-    // Therefore a notification gets time before the next message.
+    // The SDK handles an answer immediately, but a notification with a delay. After the answer to a request, it ignores progress of this
+    // request. Therefore the next message waits until the SDK has handled the notification.
     if (!('id' in message)) await afterPendingIO()
   }
 

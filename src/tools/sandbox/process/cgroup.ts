@@ -73,8 +73,8 @@ export class Cgroup {
   }
 
   /**
-   * Removes the group. Its processes have been killed, but take a moment to disappear. If the group can't be removed, it is empty and has
-   * no effect.
+   * Removes the group. Retries for up to a second, because killed processes take a moment to disappear. A group that can't be removed is
+   * left behind, which has no effect.
    */
   async close(): Promise<void> {
     for (let attempt = 0; attempt < 100 && !this.#isRemoved(); attempt++) await setTimeout(10)
@@ -91,8 +91,8 @@ export class Cgroup {
 }
 
 /**
- * The settings for a group: the number of processes, and the memory of all processes together. The memory includes their files in memory,
- * and the `copiedBytes` with which they start.
+ * The settings for a group: the number of processes, and the memory of all processes together. This memory includes the files that they
+ * create in memory. `copiedBytes`: the size of the files that are copied into memory for them.
  */
 export function cgroupSettings({ memoryBytes, processes }: { memoryBytes: number; processes: number }, copiedBytes = 0): CgroupSettings {
   return {

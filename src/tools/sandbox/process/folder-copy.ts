@@ -119,15 +119,12 @@ async function openIfReadable(place: string, flags: number): Promise<number | un
   }
 }
 
-/**
- * Returns a path to an open file or folder, which stays valid if the file is moved. If a link replaces the folder later, paths that start
- * with this path are not affected.
- */
+/** Returns a path to an open file or folder. The path stays valid if the file or folder is moved or replaced by a link. */
 function pathOf(descriptor: number): string {
   return `/proc/self/fd/${descriptor}`
 }
 
-/** Whether a name is valid text. File systems also allow names that are not. */
+/** Whether a name is valid text. File systems also allow names that are not valid text. */
 function isText(name: string): boolean {
   return !name.includes('\uFFFD')
 }

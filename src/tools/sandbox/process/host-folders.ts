@@ -22,12 +22,12 @@ const [enter, read] = [0o001, 0o004]
 
 /**
  * Checks that no folder contains a pipe or a socket. Through a pipe or a socket, a script could talk to the process at the other end, even
- * in a read-only folder. Rejects with `tool_denied` if a folder contains a pipe or a socket, or if it can be entered but not listed. A pipe
- * in a folder that can't be listed could be opened by its name. Rejects with the signal's reason if the signal is aborted. The folders are
- * checked only when the script starts, so files that others add later are not detected.
+ * in a read-only folder. Rejects with `tool_denied` if a folder contains a pipe or a socket. Also rejects with `tool_denied` if a folder
+ * can be entered but not listed, because a script could open a pipe in it by name. Rejects with the signal's reason if the signal is
+ * aborted. The folders are checked only when the script starts, so files that others add later are not detected.
  */
 export async function refuseWaysOut(find: string, { skill, others }: ShownFolders, bounds: Bounds): Promise<void> {
-  // The folders are resolved like bubblewrap resolves them, which is started in `/`.
+  // Relative folders are resolved from `/`, because bubblewrap is started in `/`.
   const folders = [...(skill === undefined ? [] : [skill]), ...others].map((folder) => resolve('/', folder))
   if (folders.length === 0) return
   const path = await firstOf(find, folders, others.length === 0 ? pipesAndSockets : pipes, bounds)

@@ -33,7 +33,7 @@ export interface ShutIn {
   first: Promise<FirstProcess | undefined>
 }
 
-/** A process with its number outside the sandbox. The namespace distinguishes it from a later process with the same number. */
+/** A process, identified by its id outside the sandbox. `namespace` distinguishes the process from a later process with the same id. */
 export interface FirstProcess {
   pid: number
   namespace: string
@@ -109,8 +109,8 @@ const notCounted =
   'CAP_SYS_PTRACE may not; start it as an ordinary user'
 
 /**
- * Returns the reason why a program can't be started or why its files can't be counted. Undefined if both work. The program ends when its
- * input ends.
+ * Returns the reason why a program can't be started, or why its files can't be counted. Undefined if it starts and its files can be
+ * counted. The program ends when its input ends.
  */
 async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   try {
@@ -169,7 +169,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
   try {
-    // The process is added in time, because bubblewrap reads its arguments before it starts anything.
+    // bubblewrap starts nothing before it has read its arguments, which are written after this.
     if (child.pid !== undefined) cgroup?.add(child.pid)
   } catch (error) {
     child.kill('SIGKILL')
@@ -185,7 +185,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
 function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
   const pipe = child.stdio[descriptor]
   if (pipe == null || !('end' in pipe)) return
-  // A process that does not start reads nothing. Another handler reports the failed start.
+  // If the process does not start, writing to its pipe fails. Another handler reports the failed start.
   pipe.on('error', () => {})
   pipe.end(content)
 }
@@ -205,14 +205,14 @@ function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<
 }
 
 /**
- * Kills all processes inside the sandbox. Killing bubblewrap is not enough: a process that it has just started may not be bound to its
- * lifetime yet, and would survive.
+ * Kills all processes inside the sandbox. Killing bubblewrap is not enough: a process that bubblewrap has just started may not be tied to
+ * its lifetime yet, and would survive.
  */
 export function endSandbox({ pid, namespace }: FirstProcess): void {
   try {
     if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
   } catch {
-    // The process has ended, and another process may have its number.
+    // The process has ended, and another process may have its id.
   }
 }
 
@@ -257,14 +257,14 @@ function isExecutable(file: string): boolean {
 
 interface View {
   /**
-   * The folder that is shown read-only as `/skill`. It is a copy, or a folder of the machine. The location of a folder of the machine can
-   * be read in `/proc`.
+   * The folder that is shown read-only as `/skill`. It is a copy, or a folder of the machine. A script can find the location of a folder of
+   * the machine in `/proc`.
    */
   folder: string | FolderCopy
   workspace?: { folder: string; writable: boolean }
   /** More files and folders, which are shown read-only at their own paths. */
   readable?: readonly string[]
-  /** Whether the Node.js program of this process is shown too. Its location can then be read in `/proc`. */
+  /** Whether the Node.js program of this process is shown too. A script can then find its location in `/proc`. */
   node?: boolean
   /** Maximum number of bytes in `/tmp` and in `/dev/shm`. Both are in memory and disappear with the process. */
   scratchBytes: number
@@ -272,9 +272,9 @@ interface View {
 }
 
 /**
- * Returns the arguments that define the files that the process sees and its rights. It sees the programs in `/usr`, its folder and an empty
- * `/tmp`. It has no network, other processes, environment or privileges, and can't create namespaces. See
- * https://github.com/containers/bubblewrap.
+ * Returns the arguments of bubblewrap that define which files the process sees and which rights it has. It sees the programs in `/usr`, its
+ * folder and an empty `/tmp`. It has no network, no access to other processes, no inherited environment and no privileges, and can't create
+ * namespaces. See https://github.com/containers/bubblewrap.
  */
 function viewArguments(
   { folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View,

@@ -37,7 +37,7 @@ const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> 
 
 /** Maximum time to wait for a killed process to end, in milliseconds. */
 const goneMs = 2_000
-/** Maximum time that processes left behind may keep the pipes open, in milliseconds. */
+/** How long processes that outlive the script may keep the pipes open, in milliseconds. */
 const drainMs = 250
 
 /** A process that was started. `first` is set if the process is isolated. */
@@ -92,7 +92,7 @@ export class ProcessSandbox implements ScriptSandbox {
       run.signal.throwIfAborted()
       const start = () => {
         const started = this.#startShutIn(run, copy ?? run.folder, limits, isolation)
-        // The started process has its own descriptors, so the files need not stay open here.
+        // The started process has its own descriptors, so this process need not keep the files open.
         copy?.close()
         return started
       }
@@ -108,7 +108,7 @@ export class ProcessSandbox implements ScriptSandbox {
     if (workspace !== undefined) refuseClosed('the workspace', workspace)
     for (const path of readable) refuseClosed(`\`${path}\`, which \`readable\` names,`, path)
     const { memoryBytes, processes, timeoutMs } = limits
-    // Files are only for the script's own use. The result of the script is the text that it prints.
+    // The script's files are temporary. Its result is the text that it prints.
     const scratchBytes = memoryBytes
     const node = this.#runtime === 'node'
     const view = {
@@ -171,7 +171,8 @@ export class ProcessSandbox implements ScriptSandbox {
     child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
     const watched = first && watchScratch(first, memoryBytes, (why) => endWith(new ToolloopError('tool_failed', why)))
     if (first === undefined) {
-      // In isolation, processes left behind end with the script. Without isolation, they may survive, and may have left the group.
+      // With isolation, all processes end with the script. Without isolation, processes that the script has started may survive, even
+      // outside its group.
       child.on('exit', (code, killed) => {
         killGroup(child)
         lost ??= setTimeout(() => ended.resolve(codeOf(code, killed)), drainMs)

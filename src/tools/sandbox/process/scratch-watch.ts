@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 
-/** Number of bytes that are counted for each file. An empty file takes a quarter of this in kernel memory, which no other limit counts. */
+/** Each file counts as this number of bytes. An empty file takes a quarter of this number in kernel memory, which no other limit counts. */
 const bytesAFile = 4_096
 const everyMs = 50
 /** Maximum number of failed counts in a row. The files can't be reached while the sandbox is being created. */

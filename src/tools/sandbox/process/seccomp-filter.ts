@@ -13,7 +13,7 @@ interface Instruction {
   code: number
   /** The constant of the instruction. */
   k: number
-  /** The number of instructions to skip if a test holds (`jt`), and if it doesn't (`jf`). */
+  /** The number of instructions to skip if a test is true (`jt`), and if it is false (`jf`). */
   jt?: number
   jf?: number
 }
@@ -45,12 +45,12 @@ const end = (k: number): Instruction => ({ code: code.end, k })
 const [allowed, denied, missing] = [end(allow), end(fail | eperm), end(fail | enosys)]
 const load = (k: number): Instruction => ({ code: code.load, k })
 /**
- * Loads the low half of an argument, which is all that the kernel uses of the checked arguments. If the high half were compared too, calls
- * that differ only in the high half would be allowed.
+ * Loads the low half of an argument. The kernel uses only the low half of the checked arguments. If the filter also compared the high half,
+ * a forbidden call could pass by changing only that half.
  */
 const argument = (index: number): Instruction => load(at.firstArgument + 8 * index)
 const mask = (k: number): Instruction => ({ code: code.and, k })
-/** Returns instructions that run `then` if the test holds for the loaded value. */
+/** Returns instructions that run `then` if the test is true for the loaded value. */
 const when = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jf: then.length }, ...then]
 const unless = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jt: then.length }, ...then]
 const among = (values: readonly number[], then: Instruction[]): Instruction[] => values.flatMap((value) => when(code.equal, value, then))
@@ -78,7 +78,8 @@ export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions
     ...(arch === 'x64' ? when(code.atLeast, x32Bit, [end(kill)]) : []),
     ...when(code.atLeast, newestCall + 1, [missing]),
     ...among(numbers, [denied]),
-    // A pointer refers to the flags of `clone3`, and filters can't read them. If `clone3` fails, libc uses `clone`.
+    // The flags of `clone3` are passed by pointer, and filters can't read the memory behind a pointer. If `clone3` is missing, libc uses
+    // `clone`.
     ...call('clone3', [missing]),
     ...call('clone', [argument(0), ...when(code.anyBit, newNamespaces, [denied]), allowed]),
     ...call('ioctl', [argument(1), ...among(terminalTricks, [denied]), allowed]),
@@ -100,7 +101,7 @@ function socketRules(hostFolders: boolean): Instruction[] {
   ]
 }
 
-/** Allows only pairs that stay connected. A datagram socket could be connected to a name later. */
+/** Allows only sockets that stay connected to each other. A datagram socket could later be connected to a named socket. */
 const connectedPairs = [
   argument(0),
   ...unless(code.equal, family.unix, [denied]),

@@ -30,8 +30,8 @@ export type ScriptRound =
 const keptMs = 10_000
 
 /**
- * The threads that run scripts written by models. A script that waits for its calls loses its VM if another script needs the thread. It can
- * be started again with the earlier answers, because scripts are deterministic.
+ * The threads that run scripts written by models. While a script waits for its calls, another script may take its thread, and its VM is
+ * lost. The waiting script can be started again with the earlier answers, because scripts are deterministic.
  */
 class ScriptThreads {
   readonly #most = Math.min(4, availableParallelism())
@@ -87,7 +87,7 @@ class ScriptThreads {
 
 const threads = new ScriptThreads()
 
-/** The VM of one script. The script runs in it from one round of calls to the next. */
+/** The VM of one script. The script runs until it needs the results of a round of calls, and continues when they arrive. */
 export class ScriptVm {
   readonly #script: InlineScript
   readonly #limits: InlineLimits

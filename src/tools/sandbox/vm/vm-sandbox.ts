@@ -79,7 +79,7 @@ export class VmSandbox implements ScriptSandbox {
 
   async close(): Promise<void> {
     this.#closed = true
-    // Runs that wait for a thread continue, and find the sandbox closed.
+    // Runs that wait for a thread continue, and reject because the sandbox is closed.
     for (const go of this.#queue.splice(0)) go()
     await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
   }
@@ -182,7 +182,10 @@ export class VmThread {
     return this.#ask(message, timeoutMs, signal, isEndOfRound)
   }
 
-  /** Sends a message that makes a script run, and waits until the script is done. `answers`: answers the script's calls. */
+  /**
+   * Sends a message that starts or continues a script. Waits for a message for which `isDone` is true. `answers`: answers the script's
+   * calls.
+   */
   async #ask<End extends RoundEnd>(
     message: ToVm,
     timeoutMs: number,
@@ -200,7 +203,7 @@ export class VmThread {
     this.#fail = (cause) => giveUp(crashed(cause))
     const receive = (received: FromVm) => {
       if (isDone(received)) ended.resolve(received)
-      // A late answer must not be passed to the next script.
+      // An answer that arrives after the script has ended must not be passed to the next script.
       else if (received.kind === 'call') void answers?.to(received).then((answer) => this.#receive === receive && this.#send(answer))
     }
     this.#receive = receive

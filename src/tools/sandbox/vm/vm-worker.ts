@@ -77,7 +77,7 @@ const mostProblemCharacters = 2_001
  * values.
  */
 const mostCallValues = 10_000
-/** The arguments of all calls together may be this many times as long as the arguments of one call. */
+/** The maximum length of the arguments of all calls together is this number times the maximum for one call. */
 const callsTogether = 4
 const deepestValue = 512
 
@@ -104,7 +104,7 @@ class GuestRun {
   #modules: ScriptModules | InlineModule | undefined
   /** The calls that the script has made since its last round. */
   #round: RoundCall[] = []
-  /** The end of the script. It is reported only after the calls for which the script does not wait have been answered. */
+  /** How the script ended. If the script did not wait for some of its calls, its end is reported after these calls have been answered. */
   #finished: { isDone: boolean; text: string } | undefined
 
   constructor(run: Run) {
@@ -133,7 +133,7 @@ class GuestRun {
           normalize: (from: string, specifier: string) => (specifier === script ? script : modules.resolve(from, specifier)),
           load: (path: string) => modules.load(path),
         },
-        // Discards the messages of the engine itself, which must not appear among the host's messages.
+        // Discards the engine's own messages, so that they don't appear in the output of the host.
         wasi: (memory: GuestMemory) => ({
           fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
           // A script in rounds sees a fixed time, because the engine also seeds `Math.random` with the time.
@@ -269,7 +269,7 @@ class GuestRun {
     this.#end({ ok: false, problem: problem.slice(0, mostProblemCharacters) }, spoiled)
   }
 
-  /** Handles errors that should not have left the VM. The script ran out of time, memory or stack, or the engine has a fault. */
+  /** Handles errors that the VM itself did not catch: the script ran out of time, memory or stack, or the engine has a fault. */
   #break(error: unknown): void {
     const spoiled = error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError')
     this.#fail(error instanceof RangeError ? 'The script nests too deeply.' : `The script failed: ${messageOf(error)}`, spoiled)
@@ -281,7 +281,7 @@ class GuestRun {
     current = undefined
     const isSpoiled = spoiled || this.#modules?.isSpoiled === true
     send({ kind: 'end', result, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
-    // The VM is not disposed of, because disposing would free each object of the script separately. The memory is freed with the instance.
+    // The VM is not disposed of, because `dispose` would free each object of the script separately. The memory is freed with the instance.
     this.#vm = undefined
     this.#settle = undefined
   }

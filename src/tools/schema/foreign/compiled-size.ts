@@ -1,8 +1,8 @@
 import { keysOfReference } from '../reference.ts'
 
 /**
- * Counts the values of a schema as its compiler sees them. The compiler compiles the target of a reference at each occurrence of the
- * reference. Stops counting at `most`.
+ * Counts the values that the compiler has to compile for a schema. A target with several references to it may be compiled several times,
+ * and then counts several times. Stops counting at `most`.
  */
 export function compiledSize(schema: object, most: number): number {
   const known = new Set<string>()
@@ -17,7 +17,8 @@ export function compiledSize(schema: object, most: number): number {
       if (!isReference(key, inner)) open.push(inner)
       else {
         const target = targetOf(schema, inner)
-        // A target that itself contains references is compiled once for each name. Any other target is compiled once for each occurrence.
+        // A target that itself contains references is compiled only once for equal references. Any other target is compiled for each
+        // reference.
         if (!known.has(inner) || !refers(target, most)) open.push(target)
         known.add(inner)
       }

@@ -15,7 +15,7 @@ export interface ForeignSchema {
    */
   schema: JsonSchema
   validate: Validator
-  /** The repairs of the schema, and the parts of it that are not checked. */
+  /** Describes the repairs of the schema, and the parts of the schema that are not checked. */
   notes: readonly string[]
 }
 
@@ -31,7 +31,7 @@ const maxTurnMs = 30
 const maxTries = 4
 /** Maximum size of a schema. A larger schema would not compile in time, so it is not even read. */
 const maxSize = 8_000
-/** How long values are refused after a validation that took too long, in milliseconds. */
+/** After a validation took too long, all values are refused for this time, in milliseconds. */
 const pauseMs = 10_000
 const maxNotes = 20
 /** Maximum nesting depth of the schema's JSON. A deeper schema is not safe for recursive code. */
@@ -41,7 +41,7 @@ const opened = new WeakMap<JsonSchema, ForeignSchema>()
 
 /**
  * Prepares a schema from an external source. Repairs invalid parts that have only one possible meaning, skips the validation of parts that
- * can't be compiled, and ignores `format`. A regular expression or a union of references could block the process for years. Therefore the
+ * can't be compiled, and ignores `format`. Because a regular expression or a union of references could block the process for years, the
  * schema is compiled in separate turns of the event loop, and each validation has a time limit. A value that can't be checked in time is
  * invalid. Rejects with `invalid_tool` if the schema takes too long to compile or is not an object.
  */

@@ -19,7 +19,7 @@ export function mendSchema(schema: JsonSchema, note: Note): JsonSchema {
   return mapSchemas(mended, (one, at) => compared(one, mendReference(one), at, note))
 }
 
-/** Reports how a schema differs from its original. */
+/** Calls `note` for each difference between a schema and its original. */
 function compared(before: JsonSchema, after: JsonSchema, at: string, note: Note): JsonSchema {
   const keywords = after === before ? [] : new Set([...Object.keys(before), ...Object.keys(after)])
   let isSame = true
@@ -76,8 +76,8 @@ function withNull(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Redirects references without a target to the only definition with the same name. Removes them if there is no such definition. A schema
- * with ids inside it consists of several documents, and a reference may refer to another of these documents, so its references are kept.
+ * Repairs a reference without a target. If exactly one definition has the same name, the reference is redirected to this definition;
+ * otherwise it is removed. If a schema has ids inside it, its references are kept, because they may refer to these ids.
  */
 function referenceMender(root: JsonSchema): (schema: JsonSchema) => JsonSchema {
   const definitions = new Map<string, string[]>()

@@ -37,7 +37,7 @@ const schema: Read = (value) => {
 const named: Read = (value) => {
   const read = object(value)
   if (!isJsonObject(read)) return undefined
-  // A field whose schema is unusable is still a field.
+  // If the schema of a field is unusable, the field is kept and accepts every value.
   const fields = Object.entries(read).map(([name, one]) => [name, schema(one) ?? {}] as const)
   return fields.every(([name, one]) => read[name] === one) ? read : Object.fromEntries(fields)
 }
@@ -132,8 +132,8 @@ const readers: ReadonlyMap<string, Read> = new Map(
 )
 
 /**
- * Returns the value of a keyword as it was meant: unchanged if it is valid, undefined if it has no meaning. Other keywords are not
- * considered.
+ * Returns the value that the author of a schema meant for a keyword: unchanged if it is valid, undefined if it has no meaning. Does not
+ * look at the other keywords of the schema.
  */
 export function readField(keyword: string, value: unknown): unknown {
   const read = readers.get(keyword)

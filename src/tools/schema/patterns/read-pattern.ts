@@ -36,8 +36,9 @@ function withNeededEscapes(source: string): string {
 }
 
 /**
- * Letters that have a meaning after a backslash. Before any other letter, a backslash means the letter itself in JavaScript without a flag,
- * but has another meaning in other languages.
+ * The first string contains the letters that have a meaning after a backslash only with the flag `u` or `v`. The second contains all
+ * letters with a meaning after a backslash. A backslash before any other letter has no effect in JavaScript without a flag, but has a
+ * meaning in other languages.
  */
 const ofFlags = 'pPq'
 const meaningful = `${ofFlags}bBcdDfknrsStuvwWx`

@@ -7,7 +7,7 @@ import type { Sampler } from './sampling.ts'
 
 /** The requests that a server makes at the same time, by their names. */
 interface AskedAtOnce {
-  /** The answers of the run's model, by the names of the requests. */
+  /** The answers of the run's model, by request name. */
   answers: Record<string, JsonObject>
   names: string[]
   requests: ServerRequest[]

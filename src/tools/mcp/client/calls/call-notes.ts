@@ -1,9 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 import type { ToolContext } from '../../../tool.ts'
 
-/** The data that is stored for a call that outlasts one run of its tool's function, so that any process can continue the call. */
+/**
+ * The data that is stored for a call that outlasts one execution of its tool's function. With this data, any process can continue the call.
+ */
 export interface Noted {
-  /** The model's answers, by the server's requests that they answer. */
+  /** The model's answers to the server's requests. Each key identifies a request. */
   sampled?: { [request: string]: JsonObject }
   /** The task that the call has become. */
   task?: NotedTask

@@ -13,13 +13,13 @@ export interface McpToolResult {
   structured?: Json
 }
 
-/** Returns the content of a result: the part that `setAside` has hidden or, in the result of a task, the field itself. */
+/** Returns the content of a result. `setAside` has hidden the content, except in the result of a task. */
 function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? list : undefined
 }
 
-/** Converts parts of a content. Undefined if a part is invalid. */
+/** Converts MCP content blocks to content parts. Undefined if a block is invalid. */
 export function readParts(list: readonly unknown[]): ContentPart[] | undefined {
   const parts: ContentPart[] = []
   for (const given of list) {
@@ -93,7 +93,7 @@ function partOf(block: ContentBlock): ContentPart {
     case 'text':
       return { type: 'text', text: block.text }
     case 'image':
-      // Data with another media type is sent as a file, because a provider would refuse the whole request if an image were not an image.
+      // Data with any other media type is sent as a file, because a provider refuses the whole request if an image part is not an image.
       if (!block.mimeType.startsWith('image/')) return { type: 'file', data: block.data, mediaType: block.mimeType }
       return { type: 'image', data: block.data, mediaType: block.mimeType }
     case 'audio':

@@ -32,8 +32,8 @@ function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unkn
 }
 
 /**
- * Returns the values that the text may represent. Many servers put a value that is not an object into an object with a single field. Their
- * text represents only the value.
+ * Returns the values that the text of a result may represent. Many servers wrap a value that is not an object in an object with a single
+ * field, but write only the value as text.
  */
 function formsOf(data: Json): Json[] {
   const [only, ...others] = isJsonObject(data) ? Object.values(data) : []

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import type { HeldQuestion, OpenCall } from './open-call.ts'
 
-/** Maximum time that a server waits for an answer, in milliseconds. Its connection stays open during this time. */
+/** Maximum time for which a call is held open, in milliseconds. The connection to its server stays open during this time. */
 const longestHoldMs = 60 * 60_000
 /** Maximum number of calls that are held open at once. */
 const mostHeld = 100

@@ -11,13 +11,13 @@ export type CallAnswer = JsonObject
 /** A question that a server asks while it holds a call open. */
 export interface HeldQuestion {
   request: ServerRequest
-  /** Answers the question, after which the server continues the call. */
+  /** Answers the question. The server then continues the call. */
   reply(result: ElicitResult): void
 }
 
 export type Progress = (update: { progress: number; total?: number; message?: string }) => void
 
-/** The run of the tool's function that waits for a call. */
+/** The execution of the tool's function that waits for a call. */
 type WaitingFor = Pick<ToolContext, 'signal' | 'progress' | 'askModel'> & { notes: CallNotes }
 
 /** A question that was answered before the call had to be repeated, and its answer. */
@@ -33,8 +33,8 @@ interface OpenCallOptions {
 }
 
 /**
- * A call in flight. If the server asks a question, the call outlasts one run of its tool's function. The function returns the question.
- * When it runs again with the answer, it waits for the rest of the call.
+ * A call in flight. If the server asks a question, the tool's function returns the question while the call stays open. When the function
+ * runs again with the answer, it waits for the rest of the call.
  */
 export class OpenCall {
   readonly #answer: Promise<CallAnswer>
@@ -42,7 +42,7 @@ export class OpenCall {
   #asked: PromiseWithResolvers<HeldQuestion> = Promise.withResolvers()
   /** Settles when the previous question has been answered. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** The run of the tool's function that waits for the call. */
+  /** The execution of the tool's function that waits for the call. */
   #waiting: WaitingFor | undefined
   readonly #sampler: Sampler | undefined
   readonly #known: AnsweredRequest | undefined
@@ -71,7 +71,7 @@ export class OpenCall {
     if (signal.aborted) abort()
     try {
       const next = await Promise.race([this.#answer.then((answer) => ({ answer })), this.#asked.promise.then((held) => ({ held }))])
-      // Waits for the server's requests to the model, so that their usage counts for this run of the function.
+      // Waits for the server's requests to the model, so that their usage counts for this execution of the function.
       await this.#sampler?.idle
       return next
     } finally {

@@ -12,7 +12,7 @@ interface Ownerless {
   askIn(call: OpenCall | undefined): void
 }
 
-/** Keeps track of the calls to one server that are in flight. Assigns each request from the server to one of these calls. */
+/** Tracks the calls in flight to one server. Assigns each request from the server to one of these calls. */
 export class OpenCalls {
   /** The open calls, with the ids of their runs. */
   readonly #runs = new Map<OpenCall, string>()
@@ -72,16 +72,17 @@ export class OpenCalls {
   }
 
   /**
-   * Whether all calls belong to one run, and so to one caller, who pays for all of them. If not, a request may be meant for another caller.
+   * Whether all calls belong to one run, and therefore to one caller. If not, a request may be meant for another caller, who would have to
+   * pay for it.
    */
   get #areOfOneRun(): boolean {
     return new Set(this.#runs.values()).size === 1
   }
 
   /**
-   * Assigns questions to calls. A call with a question does not end before the question is answered. Therefore a question belongs to the
-   * only call that is left when all other calls have ended or have a question of their own. If all remaining calls have a question, the
-   * order does not matter, because the server matches the answers to the calls itself.
+   * Assigns questions to calls. A call with a question does not end before the question is answered. Therefore, once all other calls have
+   * ended or have a question of their own, an unassigned question belongs to the one remaining call. If all open calls have a question, it
+   * does not matter which call gets which question, because the server matches the answers to the calls itself.
    */
   #findOwners(): void {
     const freeIn = ({ among }: Ownerless) => [...among].filter((call) => !call.asks)

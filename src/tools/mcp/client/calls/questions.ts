@@ -11,20 +11,20 @@ export type ServerRequest = { message: string; schema: JsonObject } | { message:
 /** How a call continues once its questions have been answered. */
 type CallState =
   /**
-   * The call is repeated. The repeated call contains the answers (by the names of the server's questions), the earlier `answers`, and the
-   * state that the server gave.
+   * The call is repeated. The repeated call contains the new answers, the earlier `answers`, and the state that the server gave. `names`:
+   * the server's names of the questions.
    */
   | { form: 'again'; names: string[]; answers?: { [name: string]: JsonObject }; requestState?: string }
   /** The server holds the call open in this process. */
   | { form: 'held'; id: string }
-  /** The call has become a task. The task receives the answers, by the names of the server's questions. */
+  /** The call has become a task, which receives the answers. `names`: the server's names of the questions. */
   | { form: 'task'; names: string[] }
   /** The call is repeated unchanged, because the requested action happens elsewhere, for example on a web page. */
   | { form: 'repeat' }
 
 /**
- * The questions that a call has asked, as they return with the answer (`ctx.asked`). `state` and `requests` are stored, but nobody sees
- * them.
+ * The questions that a call has asked. The tool's function receives them with the answer, in `ctx.asked`. `state` and `requests` are
+ * stored, but nobody sees them.
  */
 export interface AskedByServer {
   /** The name under which the server was configured. */
@@ -88,7 +88,7 @@ export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   return Array.isArray(requests) ? ({ mcpServer: asked.mcpServer, requests, state, notes } as never as AskedByServer) : undefined
 }
 
-/** Whether the call has become a task, according to its saved notes or those in its question. */
+/** Whether the call has become a task, according to its saved notes or the notes in its question. */
 export function isTask({ saved, asked }: Pick<ToolContext, 'saved' | 'asked'>): boolean {
   return isTaskNoted(saved) || isTaskNoted(readAsked(asked)?.notes)
 }

@@ -32,13 +32,16 @@ export class Sampler {
   readonly #server: string
   readonly #limits: SamplingLimits
   #notes: CallNotes
-  /** The number of times that each request was made. */
+  /** How often each request was made, by a digest of the request. */
   readonly #asked = new Map<string, number>()
   /** The number of times that the model was asked. Failed requests count too, because they also incur costs. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `goesOn`: whether the call continues. If so, the server does not repeat requests that were answered. */
+  /**
+   * `goesOn`: whether the call continues instead of being repeated. The server of such a call does not repeat answered requests, so a
+   * request that equals an earlier one is a new request.
+   */
   constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
     this.#server = server
     this.#limits = limits

@@ -28,10 +28,7 @@ export interface Task {
   /** How long the server keeps the task after its start, in milliseconds. Undefined means forever. */
   ttlMs?: number
   pollMs: number
-  /**
-   * The server's questions. These fields exist only in the version of 2026-07-28: the questions, the result of the task, and the reason for
-   * its failure.
-   */
+  /** The server's questions. This field, `result` and `problem` exist only in the protocol of 2026-07-28. */
   inputRequests?: JsonObject
   result?: JsonObject
   problem?: string
@@ -44,8 +41,8 @@ export function taskTimeoutMs({ tasks = true }: McpServerOptions): number | unde
 }
 
 /**
- * Whether to request a call as a task. Servers of 2026-07-28 decide this themselves. With older servers, the client decides if a tool
- * supports both. A task is useful if its id outlives this process.
+ * Whether to request a call as a task. Servers of 2026-07-28 decide this themselves. With older servers, the client decides, if the tool
+ * supports calls with and without tasks. A task is useful only if its id outlives this process.
  */
 export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe: boolean): boolean {
   if (client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.requests?.tools?.call === undefined) return false

@@ -14,7 +14,7 @@ interface OfRun {
 }
 
 /**
- * The addresses to which a server's results have linked. They are separate for each run, because one caller's links must not be valid for
+ * The addresses to which a server's results have linked. Each run has its own links, because one caller's links must not be valid for
  * another caller. The links are stored with the run, so that other processes can continue the run.
  */
 export class GivenLinks {

@@ -28,7 +28,7 @@ export interface McpPrompt {
   arguments: { name: string; description?: string; required: boolean }[]
 }
 
-/** Maximum number of pages. A server with more pages does not list real items. */
+/** Maximum number of pages. A server that sends more pages is assumed to be faulty. */
 const mostPages = 100
 /** Maximum number of items on all pages together. */
 const mostItems = 5_000
@@ -44,7 +44,8 @@ const longestTtlMs = 24 * 60 * 60_000
 type Ask = (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>
 
 /**
- * The resources and prompts of a server. Lists and texts are cached as long as the server allows (`ttlMs`), or until it reports a change.
+ * The resources and prompts of a server. Lists and texts are cached for the time that the server allows (`ttlMs`), or until the server
+ * reports a change.
  */
 export class ServerContext {
   readonly #name: string

@@ -17,7 +17,7 @@ export interface ListedTool extends DescribedTool {
 /** Called for a tool that can't be used in the form in which it is listed. `message` is for the log. */
 export type OnToolProblem = (tool: string, problem: string, message: string) => void
 
-/** Maximum number of pages. A server with more pages does not list real tools. */
+/** Maximum number of pages. A server that sends more pages is assumed to be faulty. */
 const mostPages = 100
 /** Maximum number of tools on all pages. It is limited because each unusable tool is logged. */
 const mostTools = 2_000

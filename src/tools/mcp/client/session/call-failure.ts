@@ -30,7 +30,7 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
     const { status = 'unknown' } = error
     const again = status === 404 || Number(status) >= 500 ? ` ${outlook}` : ''
     const failure = words.failed(`answered with HTTP status ${status}${words.pageOf(error)}.${again}`, error)
-    // If there is a session, it has already been checked.
+    // If there is a session, `inSession` has already checked whether the server still knows it.
     return status === 404 && !connection.hasSession ? { failure, lost: 'it was not found' } : { failure }
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {

@@ -58,14 +58,14 @@ export interface Connection {
   /** Sends a request over the connection. */
   during<T>(request: () => Promise<T>): Promise<T>
   /**
-   * Closes the connection once its requests have ended, because the server may still answer some of them although the session has ended.
+   * Closes the connection once its requests have ended. The server may still answer some of these requests, although the session has ended.
    */
   retire(): Promise<void>
   /** Closes the connection. Resolves when no process, socket or timer of the connection is left. */
   close(): Promise<void>
 }
 
-/** Limits for one message. Reading a larger message would take longer than other work should wait. */
+/** Limits for one message. Reading a larger message would block other work for too long. */
 const messageBounds = { maxBytes: 5_500_000, maxValues: 50_000 }
 /** How long an HTTP server has to end the session, in milliseconds. */
 const farewellMs = 1_000

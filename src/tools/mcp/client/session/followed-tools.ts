@@ -24,9 +24,9 @@ export class FollowedTools {
   #connection: Connection | undefined
   #tools: readonly ListedTool[] = []
   #isListing = false
-  /** Resolves when the changes that were reported since the last list was requested have been listed. */
+  /** For changes that were reported after the latest list was requested. Resolves when the tools have been listed again. */
   #announced: PromiseWithResolvers<void> | undefined
-  /** Resolves when the changes that are being listed now have been listed. */
+  /** For changes that were reported before the latest list was requested. Resolves when this list has arrived. */
   #awaited: PromiseWithResolvers<void> | undefined
 
   constructor(options: FollowedToolsOptions) {

@@ -10,7 +10,7 @@ export interface Asking {
   readonly method: string
   readonly signal: AbortSignal
   readonly trace?: CallTrace | undefined
-  /** Whether a request may be repeated even if it may have run. */
+  /** Whether the request may be repeated although it may already have run. */
   readonly mayRunTwice: boolean
 }
 
@@ -91,7 +91,10 @@ async function forgottenSession({ sdk, connection, signal }: Sending, error: unk
   }
 }
 
-/** Returns how a refusal refers to the session. Undefined if the refusal does not refer to the session. */
+/**
+ * Returns why a refusal is considered to be about the session: its status or its text. `unknown`: the refusal may have another cause.
+ * Undefined if the refusal is not about the session.
+ */
 function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unknown' | undefined {
   if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
   const { status, data } = error

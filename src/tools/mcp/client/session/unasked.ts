@@ -8,7 +8,7 @@ const requests = { burst: 100, perSecond: 20 }
 const notifications = { burst: 5_000, perSecond: 500 }
 /** Limits for data that is not a valid message. */
 const faults = { burst: 1_000, perSecond: 100 }
-/** Maximum number of answers to which no request belongs. Such answers are never useful. */
+/** Maximum number of answers without a matching request. Such answers are never useful. */
 const maxAnswers = 100
 /** Maximum number of requests that are remembered as unanswered. Some requests, for example cancelled requests, are never answered. */
 const maxOpen = 10_000
