@@ -27,7 +27,7 @@ export interface QueryOptions extends Sampling {
   signal?: AbortSignal
   /** Maximum time without any data from the provider, in milliseconds. */
   streamIdleTimeoutMs?: number
-  /** Maximum time without an event of the stream, in milliseconds, once the response has started. */
+  /** Maximum time without an event of the stream, in milliseconds. It counts once the response has started. */
   streamStallTimeoutMs?: number
   /** Fields that are added to the provider's request body unchanged. */
   providerOptions?: JsonObject
@@ -52,12 +52,15 @@ export interface QueryResult {
   toolCalls?: ToolCall[]
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
   /**
-   * More about `finishReason`. `'content_filter'`: the provider's filter stopped the response; `finishReason` is `'error'`. `'refusal'`:
-   * the model declined to answer; `finishReason` is `'stop'`, and the content is the model's explanation.
+   * Why the provider or the model stopped the response. `'content_filter'`: the provider's filter stopped it, and `finishReason` is
+   * `'error'`. `'refusal'`: the model declined to answer, `finishReason` is `'stop'`, and the content is the model's explanation.
    */
   stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
-  /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. Undefined if there are no warnings. */
+  /**
+   * Settings that were not sent, parts of messages that were replaced, and irregularities of the response that were corrected. Undefined if
+   * there are no warnings.
+   */
   warnings?: string[]
   /**
    * Provider-specific data. Store it with the assistant message that you create from this result, because some providers require it in
@@ -105,7 +108,7 @@ export class AIDriver {
 
   /**
    * Sends one request. Rejects with a `ModelError` if the request fails. The error's code is `aborted` if the signal is aborted. Also
-   * rejects with `invalid_message` for an invalid message, with `invalid_tool` for an invalid or repeated tool name, and with
+   * rejects with `invalid_message` for an invalid message, and with `invalid_tool` for an invalid or repeated tool name. Rejects with
    * `invalid_option` if tools are passed to a model without native calls (use `ToolAgent` for such models).
    */
   async query(prompt: string | readonly MessageInput[], options: QueryOptions = {}): Promise<QueryResult> {
@@ -163,7 +166,7 @@ function toResult({ text, toolCalls, finishReason, usage, warnings = [], provide
   }
 }
 
-/** Gives each call a unique id, by which its result refers to the call. Some servers send no ids. */
+/** Gives each call a unique id, because a result refers to its call by the id and some servers send no ids. */
 function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   const taken = new Set<string>()
   return calls.map((call) => {
@@ -194,7 +197,7 @@ class TextPieces implements AsyncIterable<string> {
     this.#wakeReaders()
   }
 
-  /** This is not a generator, because a reader must be able to stop while it waits for a piece. */
+  /** This is not a generator, because a generator's `return` would wait until the next piece arrives. */
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
     let at = 0
     let left = false
@@ -211,7 +214,7 @@ class TextPieces implements AsyncIterable<string> {
     const leave = async (): Promise<IteratorResult<string, undefined>> => {
       left = true
       this.#wakeReaders()
-      // After the end of the response, there is nothing left to abort.
+      // Once the response has ended, there is no request left to abort.
       if (this.#ended === undefined) this.#onLeave()
       return { value: undefined, done: true }
     }

@@ -4,7 +4,7 @@ import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 import type { JsonSchema, SearchableTools, ToolDefinition } from '../tools/tool.ts'
 
-/** Whether a model may, must or must not call tools, or which tool it must call. */
+/** Whether the model may, must not or must call a tool, or the one tool that it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
 
 /** Sampling settings. Settings that a model does not support are left out and named in `response.warnings`. */
@@ -78,7 +78,7 @@ export interface ModelRequest extends Sampling {
 export interface ModelResponse {
   /** The whole visible text; `''` if the response has no text. */
   text: string
-  /** The final part of `text`, if the model marked the preceding text as commentary. Default: all of `text`. */
+  /** The final part of `text`. Set if the model marked the text before it as commentary. Default: all of `text`. */
   answer?: string
   reasoning?: string
   /**
@@ -86,24 +86,26 @@ export interface ModelResponse {
    * unique.
    */
   toolCalls: ToolCall[]
-  /** `'tool_calls'` if the response has complete calls, whatever the provider says. `'length'` if the response was cut off. */
+  /**
+   * `'tool_calls'` if the response has complete calls, even if the provider reports another reason. `'length'` if the response was cut off.
+   */
   finishReason: FinishReason
   /** The provider's own finish reason. */
   rawFinishReason?: string
   usage?: Usage
   /** Data that must be sent back with this message to the same provider. */
   providerData?: ProviderData
-  /** The provider that answered. Set if the provider may differ from the model's own provider. */
+  /** The provider that answered. Set if it may differ from the model's `provider`. */
   provider?: string
   /** The model that answered, by the provider's name for it. */
   model?: string
-  /** The base URL of the server that answered. Set if the URL is known and may differ from the model's own. */
+  /** The base URL of the server that answered. Set if it is known and may differ from the model's `baseURL`. */
   baseURL?: string
-  /** The API that answered. Set if the API may differ from the model's own API. `''` if the API is unknown. */
+  /** The API that answered. Set if it may differ from the model's `api`. `''` if the API is unknown. */
   api?: string
   /** The provider's id of this response. */
   responseId?: string
-  /** Settings that were not sent, parts that were replaced, and irregularities that were repaired. */
+  /** Settings that were not sent, parts of messages that were replaced, and irregularities of the response that were corrected. */
   warnings?: string[]
   /** The number of failed requests before the request that succeeded. */
   retries?: number
@@ -117,7 +119,7 @@ export interface ModelResponse {
 
 /**
  * Receives a response as it arrives. `index` counts the calls of the response from 0. `toolCallStart` is called once for each call, before
- * its deltas. The joined pieces are also in the response.
+ * its deltas. The response that `generate` resolves with contains the joined pieces, too.
  *
  * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
@@ -129,8 +131,8 @@ export interface ModelSink {
   /** Called if the request has to wait for `rateLimits`. `ahead` is the number of requests that are ahead of it in the queue. */
   queued?(ahead: number): void
   /**
-   * Called before a response is delivered again from its start. If `retries` is true, the response broke off and the request is retried;
-   * `retry` is called next. Otherwise, the text delivered so far turned out to be thinking.
+   * Called before a response is delivered again from its start. If `retries` is true, the response broke off and the request is retried.
+   * `retry` is then called next. If `retries` is not true, the text delivered so far turned out to be thinking.
    *
    * Return true if the pieces delivered so far can be discarded, either because they were not shown or because `retry` will remove them.
    * Return false if they can't be taken back. Default: false once the sink has received a piece.
@@ -139,11 +141,10 @@ export interface ModelSink {
   /** Called before a failed request is retried, and before another model is asked instead. */
   retry?(retry: ModelRetry): void
   /**
-   * Called if the provider rejected the model's output as a malformed call. `text` is the rejected output, as quoted in the provider's
-   * error.
+   * Called if the provider rejected the model's output as a malformed call. `text` is that output, as the provider's error quotes it.
    *
-   * Contract: the function is awaited and must not reject. Resolve with the response that the model intended. Resolve with undefined if
-   * the intention is unclear; the request is then retried. Default: the request is retried.
+   * Contract: the function is awaited and must not reject. Resolve with the response that the model intended. Resolve with undefined if the
+   * intention is unclear; the request is then retried. Default: the request is retried.
    */
   readRefused?(text: string): Promise<Pick<ModelResponse, 'text' | 'toolCalls'> | undefined>
 }
@@ -239,7 +240,7 @@ export function droppedCalls(count: number, finishReason: 'content_filter' | 're
   return `${count} tool call(s) of a ${finishReason === 'refusal' ? 'refused' : 'filtered'} response were dropped`
 }
 
-/** The error that `generate` rejects with if its signal is aborted. */
+/** Creates the error that `generate` rejects with if its signal is aborted. */
 export function abortedError(provider: string, cause?: unknown): ModelError {
   return new ModelError('aborted', 'The request was aborted', { provider, retryable: false, cause })
 }

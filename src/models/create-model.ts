@@ -80,7 +80,7 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
 /** Returns the server's quirks. Throws for settings that the driver does not accept. */
 function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): KnownQuirks | undefined {
   if (quirks === undefined) return undefined
-  // The base URL may be set in the environment later. In that case it is looked up only when it is needed.
+  // If an environment variable may contain the base URL, it is looked up only when it is needed, because the variable may be set later.
   if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
   return quirks(...presetQuirks(preset, settings.model), settings.quirks)
 }
@@ -124,7 +124,7 @@ export function openModel(model: AnyModel): ChatModel {
   return createModel(model)
 }
 
-/** Creates the model with the API named by `settings.api`. Default: the API that serves the model at its base URL. */
+/** Creates the model for the API that `settings.api` names. Default: the API that the server at the base URL offers for the model. */
 function servedModel(settings: ModelSettings, preset: ProviderPreset, providers: Providers): ChatModel {
   const { api, provider, model, baseURL } = settings
   const { apis = {} } = preset

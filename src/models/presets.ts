@@ -73,7 +73,9 @@ export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Provid
   return { ...preset, driver, quirks, models }
 }
 
-/** Returns the API that a model uses at the `host` of that API. Undefined if the model uses the driver's own API at every host. */
+/**
+ * Returns the API, other than the driver's own, that a model uses at that API's `host`. Undefined if there is no such API for the model.
+ */
 export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }
@@ -144,7 +146,7 @@ export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: 
 const functionNumbers = new WeakMap<object, number>()
 let functions = 0
 
-/** Numbers the functions that return keys, to tell them apart. */
+/** Returns a number that identifies a function that returns keys. */
 function functionNumber(apiKey: object): number {
   const number = functionNumbers.get(apiKey) ?? ++functions
   functionNumbers.set(apiKey, number)
@@ -165,8 +167,8 @@ function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[
 const mostMatchMs = 20
 
 /**
- * Whether a model's name matches a pattern. Throws `invalid_option` for a pattern that takes too long. Patterns may come from users who
- * must not be able to block other users' runs.
+ * Whether a model's name matches a pattern. Throws `invalid_option` if matching takes too long: patterns may come from users, who must not
+ * be able to block the runs of other users.
  */
 function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
@@ -202,8 +204,9 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
 }
 
 /**
- * Describes a provider's key in the environment. `keyEnv`: the variable that contains the key. If no variable is set, the first variable
- * that may contain the key. Null if the provider has no such variable. `hasKey` is null if there is no key and the provider needs no key.
+ * Describes a provider's key in the environment. `keyEnv`: the variable that contains the key. If no variable is set, it is the first
+ * variable that may contain the key. It is null if the provider has no such variable. `hasKey`: whether a key is set. Null if no key is set
+ * and the provider needs none.
  */
 export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
   const variables = [apiKeyEnv ?? []].flat()

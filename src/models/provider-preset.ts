@@ -9,7 +9,7 @@ export interface ProviderPreset {
   onlyModel?: string
   baseURL?: string
   baseURLEnv?: string
-  /** A path that is appended to a base URL without a path, if the base URL comes from the settings or the environment. */
+  /** A path that is appended to a base URL from the settings or the environment, if that URL has no path. */
   baseURLPath?: string
   /** Environment variables for the API key. If several are listed, the first variable that is set is used. */
   apiKeyEnv?: string | string[]

@@ -8,7 +8,7 @@ export interface RateLimits {
   /** Maximum number of requests in progress at the same time. A streamed request is in progress until its stream ends. */
   concurrency?: number
   /**
-   * Maximum number of requests started within any 60 seconds. Starts are spaced evenly, but at most 1 second apart. With 3,000 per minute,
+   * Maximum number of requests started within any 60 seconds. Requests start at even intervals of at most 1 second. With 3,000 per minute,
    * one request starts every 20 ms. With 60 or fewer, one request starts per second until the limit is reached.
    */
   requestsPerMinute?: number
@@ -63,12 +63,13 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
 /**
- * Maximum time between the starts of two requests, in milliseconds. This maximum keeps a low limit from slowing down a run from the start.
+ * The longest interval that is kept between the starts of two requests, in milliseconds. With a low limit, even intervals would be so long
+ * that already the first requests of a run would be slow.
  */
 const longestDistanceMs = 1_000
 /**
- * Maximum delay of a timer that the next requests compensate for by starting earlier, in milliseconds. A higher value would cause a burst
- * of requests.
+ * If a timer fires late, the next requests start earlier to compensate. This is the longest delay that is compensated, in milliseconds. A
+ * higher value would cause a burst of requests.
  */
 const madeUpMs = 100
 
@@ -88,7 +89,7 @@ export class RateLimiter {
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
-  /** The number of requests and token amounts that are remembered. */
+  /** The number of requests and token amounts of the last minute that are stored. */
   get remembered(): number {
     return this.#requests.size + this.#tokens.size
   }
@@ -146,7 +147,7 @@ export class RateLimiter {
       const [next] = queue
       if (next === undefined) return
       const waitMs = this.#waitMs(next)
-      // When a running request ends, this request is checked again.
+      // No timer is needed: when a running request ends, this request is checked again.
       if (waitMs === Number.POSITIVE_INFINITY) return
       if (waitMs > 0) {
         // The timer is not unref'd, because a waiting run keeps its process alive, like any other run.
@@ -232,7 +233,10 @@ class LastMinute {
     return added
   }
 
-  /** Corrects an estimate. The excess over the estimate counts from now on, because many of its tokens may have arrived recently. */
+  /**
+   * Replaces an estimate by the actual amount. If the actual amount is higher, the difference counts as used now, because many of these
+   * tokens may have arrived recently.
+   */
   correct(estimate: Amount, amount: number, now: number): void {
     const more = amount - estimate.amount
     if (more > 0) this.add(more, now)

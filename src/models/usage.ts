@@ -8,7 +8,7 @@ import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResp
 const partTokens = 1_500
 const messageTokens = 4
 
-/** The estimated number of tokens of a first response without a limit. */
+/** The estimate for the first response, in tokens, if the request sets no limit. */
 const firstTokens = 500
 
 /** Estimates the length of the next response from the lengths of previous responses. */
@@ -98,8 +98,8 @@ const countsByName: ReadonlyMap<string, Count> = new Map(
 )
 
 /**
- * Counts of input tokens. If a report has a positive value for one of these counts, all of its input counts replace the earlier counts,
- * including zeros.
+ * Counts of input tokens. If any of these counts is positive in a report, all input counts of that report replace the earlier ones, even
+ * those that are 0.
  */
 const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
 
@@ -123,7 +123,7 @@ export class UsageReport {
     if (!isJsonObject(usage)) return
     const counts = countsIn(usage)
     const readsInput = inputCounts.some((kind) => (counts.get(kind) ?? 0) > 0)
-    // The total is dropped if the new report has input counts but no total, because a total belongs to the counts with which it arrived.
+    // If the new report has input counts but no total, the earlier total is dropped, because it was the sum of the earlier counts.
     if (readsInput) delete this.#counts.total
     for (const [kind, counted] of counts) {
       const isCounted = counted > 0 || (readsInput && inputCounts.includes(kind))
@@ -143,7 +143,7 @@ export class UsageReport {
     const outputTokens = (output ?? 0) + (thoughts ?? 0)
     const isNamedApart = !prompt && !cache.cacheRead && !cache.cacheWrite
     const inputTokens = counted + cacheApart({ counted, outputTokens, total, reasoning, read, written, isNamedApart })
-    // Some servers omit the input. Others omit reasoning, which is then included only in the total.
+    // Some servers omit the input count. Others leave reasoning out of the output count, so that only the total includes it.
     const isPartial = inputTokens === 0 && outputTokens > 0
     const usage = wholeUsage({
       inputTokens: isPartial ? undefined : inputTokens,
@@ -174,9 +174,7 @@ function countsIn(usage: JsonObject): Map<Count, number> {
 }
 
 interface CacheCounts {
-  /**
-   * The number of input tokens as reported. `isNamedApart`: whether the names of the counts show that this number excludes cache tokens.
-   */
+  /** The reported number of input tokens. `isNamedApart`: whether the names of the counts show that `counted` excludes cache tokens. */
   counted: number
   isNamedApart: boolean
   outputTokens: number
@@ -187,7 +185,7 @@ interface CacheCounts {
 }
 
 /**
- * Returns the number of cache tokens that the counted input excludes. Gateways that report Anthropic's counts under OpenAI's names exclude
+ * Returns the number of cache tokens that `counted` does not include. Gateways that report Anthropic's counts under OpenAI's names exclude
  * cache tokens from the prompt count, but include them in the total: https://github.com/Portkey-AI/gateway/pull/1754
  */
 function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning = 0, read = 0, written = 0 }: CacheCounts): number {
@@ -244,8 +242,8 @@ export function withWholeUsage(
 const fullWindow = 0.99
 
 /**
- * Explains why the usage shows that the provider accepted a conversation that is too long. Undefined if the usage does not show this. In
- * this case, z.ai ignores the start of the conversation; other providers end the response before it begins:
+ * Some providers accept a conversation that is too long: z.ai ignores its start, and others return a response without output. If the usage
+ * shows that this happened, returns the explanation, otherwise undefined:
  * https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
  */
 export function overflowIn(response: ModelResponse, contextWindow: number): string | undefined {

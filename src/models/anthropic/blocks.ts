@@ -4,11 +4,11 @@ import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 
 type OpenBlock =
-  /** `gap`: the number of characters that separate the text from the previous text. */
+  /** `gap`: the number of characters that toolloop inserted between this text and the previous text. */
   | { kind: 'text'; gap: number; length: number; citations: Json[] }
   | { kind: 'call'; number: number; hasInput: boolean; isClosed: boolean; fields: JsonObject }
   | { kind: 'thinking'; thinking: string; signature: string | undefined; rest: JsonObject }
-  /** A block that is passed through: a block of the provider's own tools, redacted thinking, or an unknown block. */
+  /** A block that is kept unchanged and sent back: a block of the provider's own tools, redacted thinking, or an unknown block. */
   | { kind: 'kept'; block: JsonObject; json: string; isWhole: boolean }
 
 /**
@@ -74,7 +74,7 @@ export class AnthropicBlocks {
         }
         return
       default:
-        // The delta is unknown. Without it, the block would be incomplete when it is sent back.
+        // The type of the delta is unknown, so its content is lost. The block is then incomplete and must not be sent back.
         if (block.kind === 'kept') block.isWhole = false
     }
   }
@@ -94,7 +94,7 @@ export class AnthropicBlocks {
     for (const block of this.#all) closeBlock(block, this.#calls, this.#sink)
   }
 
-  /** Adds text that is not in any block of the response. */
+  /** Adds the explanation of a refusal, which arrives outside the blocks of the response. */
   addText(text: string): void {
     if (text === '') return
     const block: OpenBlock = { kind: 'text', gap: 0, length: 0, citations: [] }
@@ -108,7 +108,10 @@ export class AnthropicBlocks {
     this.#last = undefined
   }
 
-  /** `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider is still running its own tools. */
+  /**
+   * Returns the layout of the response. `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider is
+   * still running its own tools.
+   */
   layout(calls: readonly (number | undefined)[], goesOn: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.map((block) => (block.kind === 'kept' ? block.block.tool_use_id : undefined)))
     const piecesOf = (block: OpenBlock): LayoutPiece[] => {
@@ -133,7 +136,7 @@ export class AnthropicBlocks {
             this.#warn(`A block of type \`${String(block.block.type)}\` was not kept: it came in a form that is not known`)
             return []
           }
-          // The API refuses a call of a provider's tool without its result, unless the result is still to come.
+          // The API refuses a call of a provider's tool without its result, unless the provider is still running the tool.
           const isOrphan = block.block.type === 'server_tool_use' && !answered.has(block.block.id)
           return isOrphan && !goesOn ? [] : [{ block: block.block }]
         }
@@ -209,8 +212,8 @@ export class AnthropicBlocks {
   }
 
   /**
-   * Whether a block other than text is between this text and the previous text. Adjacent text blocks are one text that citations have
-   * split.
+   * Whether the block before this text is not text. Adjacent text blocks are one text that citations have split, so nothing is inserted
+   * between them.
    */
   #follows(block: OpenBlock): boolean {
     const at = this.#all.indexOf(block)
@@ -246,7 +249,7 @@ function closeBlock(block: OpenBlock, calls: ToolCallAccumulator, sink: ModelSin
   if (block.kind === 'kept') closeKept(block)
 }
 
-/** Parses the input of a call of a provider's tool. The input arrives in pieces, too. */
+/** Parses the input of a call to one of the provider's tools. Like the arguments of other calls, it arrives in pieces. */
 function closeKept(block: OpenBlock & { kind: 'kept' }): void {
   if (block.json === '') return
   try {
@@ -258,7 +261,7 @@ function closeKept(block: OpenBlock & { kind: 'kept' }): void {
   block.json = ''
 }
 
-/** Whether the model made the call itself. False if code that the model runs made it. */
+/** Whether the model made the call itself. False if the call was made by code that the model wrote and the provider runs. */
 function isDirect(caller: Json | undefined): boolean {
   return caller === undefined || caller === null || (isJsonObject(caller) && caller.type === 'direct')
 }

@@ -2,8 +2,9 @@ import { isJsonObject, type JsonObject, type ProviderData, type ToolCall, withou
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
- * The `providerData` of a response: thinking with its signature, redacted thinking, and the blocks of tools that the provider runs, with
- * their positions. Undefined if the layout is plain. https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+ * Returns the `providerData` of a response: thinking with its signature, redacted thinking, and the blocks of tools that the provider runs,
+ * each with its position in the response. Undefined if the response has only text and then calls.
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking
  */
 export function layoutData(provider: string, layout: readonly LayoutPiece[], container: string | undefined): ProviderData | undefined {
   if (isPlain(layout) && container === undefined) return undefined
@@ -11,8 +12,8 @@ export function layoutData(provider: string, layout: readonly LayoutPiece[], con
 }
 
 /**
- * The content blocks of an assistant message, in the layout of the response. If the message has been changed since, only the thinking at
- * its start is kept.
+ * Returns the content blocks of an assistant message, in the order in which the response had them. If the message has been changed since,
+ * only the thinking at its start is kept.
  */
 export function blocksOf(
   text: string,
@@ -25,7 +26,7 @@ export function blocksOf(
   return blocks ?? [...openingThoughts(layout), ...textBlock(text), ...calls.map(toBlock)]
 }
 
-/** The names of the tools that the provider's tool search found in this message. Undefined if the message contains no search. */
+/** Returns the names of the tools that the provider's tool search in this message found. Undefined if the message contains no search. */
 export function foundTools(data: JsonObject): string[] | undefined {
   const blocks = readLayout(data.layout).flatMap((piece) => ('block' in piece && isSearchBlock(piece.block) ? [piece.block] : []))
   if (blocks.length === 0) return undefined

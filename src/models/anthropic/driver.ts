@@ -15,9 +15,9 @@ export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
  * which is imported at the first request. `createModel` adds the retries.
  *
  * `generate` sends one request, plus one more request each time the provider pauses a turn while its own tools run (`pause_turn`, at most
- * 16 times). The paused turn is sent back, the next response is appended to it, and the usage is summed. To use tools that the provider
- * runs, list them in `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as calls. Thinking and its
- * signature are also kept in `providerData`.
+ * 16 times). Such a request contains the paused turn. Its response is appended to that turn, and the usage of all requests is added up. To
+ * use tools that the provider runs, list them in `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as
+ * calls. Thinking and its signature are also kept in `providerData`.
  *
  * - `refusal`: returns the model's explanation as the text, with `finishReason: 'refusal'`. Calls in the same response are dropped,
  *   because they must not run.
@@ -81,7 +81,7 @@ function anthropicClient(
     warnings({ apiKey }) {
       if (typeof apiKey !== 'string' || keyPrefix === null || apiKey === warnedOf || apiKey.startsWith(keyPrefix) || ownCredentials)
         return []
-      // The warning is given once per key.
+      // Warns only once about each key.
       warnedOf = apiKey
       return [`Expected the API key of \`${settings.provider}\` to begin with \`${keyPrefix}\`; it was sent unchanged`]
     },

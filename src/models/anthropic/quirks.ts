@@ -27,20 +27,20 @@ export interface AnthropicQuirks extends TextQuirks {
   /** The `max_tokens` of a request without `maxOutputTokens`. The API requires the field. */
   maxTokens: number
   /**
-   * Whether to mark parts of the request for caching: the tools, the system prompt, the last turn, and the user's turn before that.
+   * Whether to mark parts of the request for caching: the tools, the system prompt, the last turn, and the user turn before the last turn.
    * `providerOptions: {promptCaching: false}` turns caching off for one request.
    */
   promptCaching: boolean
-  /** The call ids that the server accepts. The format is that of the `openai` driver. */
+  /** The call ids that the server accepts, in the same format as the quirk `toolCallId` of the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
    * Where the server accepts system messages. `anywhere`: also within the conversation. `as-user`: only at the start; later system messages
    * are sent as user messages. `first`: all system messages are moved to the start, which invalidates the cache.
    */
   systemMessages: SystemMessages
-  /** The order of messages that the server requires. The values are those of the `openai` driver. */
+  /** The order of messages that the server requires. The values are the same as for the `openai` driver. */
   messageOrder: MessageOrder
-  /** Whether a conversation may end with an assistant message that has no calls. The meaning is that of the `openai` driver. */
+  /** Whether the server accepts a conversation that ends with an assistant message without calls. If false, a user message is added. */
   endsWithAnswer: boolean
   /** The efforts that the model supports, each with the body fields that request it. Any other effort is replaced by the nearest one. */
   reasoningEffort: { [effort: string]: JsonObject }
@@ -64,7 +64,7 @@ export interface AnthropicQuirks extends TextQuirks {
   strictTools: boolean
   /** The types of content parts, besides text, that the server accepts in user messages and tool results. */
   contentParts: ('image' | 'file')[]
-  /** Whether the server has its own tool search. Null: only Anthropic's own servers do. */
+  /** Whether the server has its own tool search. Null: true only for Anthropic's own servers. */
   toolSearch: TakesToolSearch
   /** The `anthropic-version` header. Null: the SDK's default. */
   apiVersion: string | null

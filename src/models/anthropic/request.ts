@@ -18,7 +18,7 @@ const leastBudget = 1024
 const mostDeferred = 10_000
 
 /**
- * The tool search, which is sent after the tools that it searches. The last tool is marked for caching, and the API refuses that mark on a
+ * The provider's tool search. It is sent as the last tool, because the last tool is marked for caching, and the API refuses that mark on a
  * deferred tool.
  */
 const toolSearch = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
@@ -71,7 +71,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
     if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
-    // The model must not call the placeholders for tools that are no longer offered.
+    // Placeholders stand for tools that are no longer offered. The model must not call them.
     else if (own.length > 0) fields.tool_choice = { type: 'none' }
     this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
@@ -227,7 +227,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 }
 
-/** Whether a tool search may be sent back. True only if the request defines every tool that the search found. */
+/** Whether a tool search of an earlier response may be sent back. True only if the request defines every tool that the search found. */
 function takesBack(
   { tools = [] }: ModelRequest,
   searched: SearchedTools | undefined,
@@ -274,8 +274,8 @@ function addTo(turns: Turn[], { role, blocks, areResults }: WireMessage): void {
 }
 
 /**
- * Marks the end of the conversation and the end of the previous request for caching. The second mark is needed because the API looks for
- * cached content in at most 20 blocks before a mark, and a round of many calls has more blocks.
+ * Marks the end of the conversation for caching, and the place where the previous request ended. The API looks for cached content in at
+ * most 20 blocks before a mark. Without the second mark, it would find nothing after a turn with many calls, which has more blocks.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
  */
 function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
@@ -290,7 +290,7 @@ function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   })
 }
 
-/** Removes blanks at the end of a conversation, because the API refuses them: https://github.com/tailcallhq/forgecode/issues/1872 */
+/** Removes white space at the end of the last message, because the API refuses it: https://github.com/tailcallhq/forgecode/issues/1872 */
 function withoutLastBlanks(blocks: readonly JsonObject[]): JsonObject[] {
   const last = blocks.at(-1)
   return typeof last?.text === 'string' ? [...blocks.slice(0, -1), { ...last, text: last.text.trimEnd() }] : [...blocks]

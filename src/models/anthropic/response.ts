@@ -18,7 +18,7 @@ export class AnthropicResponse implements ResponseReader {
   readonly #calls: ToolCallAccumulator
   readonly #blocks: AnthropicBlocks
   #usage = new UsageReport()
-  /** The sum of the usage of the messages before each pause. */
+  /** The usage of all messages that ended with a pause, added up. */
   #spent: Usage | undefined
   #stop: string | undefined
   #explanation = ''
@@ -50,7 +50,7 @@ export class AnthropicResponse implements ResponseReader {
     return isPause(this.#stop) && this.#calls.isEmpty
   }
 
-  /** The error context for an error that ends the response here. Contains the part that has arrived. */
+  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#blocks
     const usage = this.#totalUsage()
@@ -132,7 +132,8 @@ export class AnthropicResponse implements ResponseReader {
   }
 
   /**
-   * Reads a complete message, or the message at the start of a stream. That message contains the calls that the provider's code has made.
+   * Reads a complete message, or the message at the start of a stream. The message at the start of a stream may already contain calls, if
+   * code that the provider runs has made them.
    */
   #readMessage(message: JsonObject): void {
     if (typeof message.id === 'string' && message.id !== '') {

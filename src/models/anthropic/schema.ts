@@ -10,9 +10,9 @@ export type FittedSchema = { schema: JsonObject } | { problem: string }
 
 /**
  * Converts a JSON Schema to the subset that the Messages API accepts for responses. Every object is closed. Keywords outside the subset are
- * moved to the description, where the model can read them; the answer must still be checked against the original schema. For a schema that
- * the subset can't express, returns the problem, because the API would refuse the schema. Examples are a recursive schema and an object
- * with arbitrary properties.
+ * moved to the description, where the model can read them. The answer must therefore still be checked against the original schema. If the
+ * subset can't express the schema, returns the problem. This is the case for a recursive schema, and for an object with arbitrary
+ * properties.
  */
 export function anthropicSchema(schema: JsonObject): FittedSchema {
   const scope: Scope = { root: schema, open: new Set(), definitions: new Map(), optionals: 0, unions: 0, problem: undefined }
@@ -65,7 +65,7 @@ function convert(given: Json | undefined, scope: Scope): JsonObject {
   return done({ type: name, ...fields }, others)
 }
 
-/** Separates the keywords that the type supports (`fields`) from all others. */
+/** Separates the keywords that the API supports for this type (`fields`) from all other keywords. */
 function fieldsOf(type: string, schema: JsonObject, scope: Scope): { fields: JsonObject; others: JsonObject } {
   if (type === 'object') return objectFields(schema, scope)
   if (type === 'array') {

@@ -26,8 +26,8 @@ export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((respons
 export interface FallbackOptions {
   /**
    * Responses after which the next model is asked, as after a failure: `'refusal'`, `'content_filter'` (only if the response has no text),
-   * or a function. Default: none. Two kinds of responses are always returned: the last model's, and those whose text was already streamed
-   * and can't be taken back.
+   * or a function. Default: none. The response of the last model is always returned. So is a response whose text was already streamed and
+   * can't be taken back.
    *
    * Contract of the function: called synchronously; return true to ask the next model. If it throws or returns a promise, the response is
    * kept and a warning is added.
@@ -61,7 +61,7 @@ const restingCodes: ReadonlySet<string> = new Set([
 /**
  * Combines several models into one model with fallbacks. Each request goes to the first model. If the request fails there, it goes to the
  * next model, and so on. It does not go to the next model if part of the failed response was already streamed and can't be taken back. The
- * response's `warnings` list the failures; its `provider` and `model` name the model that answered. If all models fail, the request rejects
+ * response's `warnings` list the failures. Its `provider` and `model` name the model that answered. If all models fail, the request rejects
  * with the last error. An abort ends the request at once.
  *
  * Throws `invalid_option` for an empty list, and for models that don't write calls in the same way.
@@ -119,8 +119,8 @@ class FallbackModel implements ChatModel {
   }
 
   /**
-   * The capabilities that all models share. `contextWindow` is the smallest known window. `reportsCost` is set only if the cost of every
-   * model can be determined. `structuredOutput` is set only if every model supports response schemas.
+   * The capabilities that all models share. `contextWindow` is the smallest window among those that are known. `reportsCost` is set only if
+   * the cost of every model can be determined. `structuredOutput` is set only if every model supports response schemas.
    */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
@@ -246,7 +246,7 @@ function answered(
 }
 
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
-  // The error of a model that was asked says more than the error of a model that could not be set up.
+  // If a request was sent to any model, its error is more informative than that of a model that could not be set up.
   const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
   const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
   if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was tried', provider, model)

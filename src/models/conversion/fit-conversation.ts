@@ -18,7 +18,7 @@ export type SystemMessages = 'anywhere' | 'first' | 'as-user'
 
 /**
  * The order of messages that a server accepts. `'any'`: every order. `'assistant-after-tools'`: no user message directly after tool
- * results. `'alternating'`: in addition, no two user messages and no two assistant messages in a row.
+ * results. `'alternating'`: the same, and also no two user messages and no two assistant messages in a row.
  */
 export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 

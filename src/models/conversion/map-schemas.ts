@@ -8,7 +8,7 @@ const ofNamed = ['properties', 'patternProperties', '$defs', 'definitions', 'dep
 const ofOneOrFlag = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']
 
 /**
- * Transforms a JSON Schema and all schemas inside it, from the outermost inwards. Schemas that are `true` or `false` are converted to
+ * Applies `change` to a JSON Schema, then to the schemas inside the result, and so on. Schemas that are `true` or `false` are converted to
  * objects before `change` is called.
  */
 export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {

@@ -16,7 +16,8 @@ export interface ObjectSchema {
   /** The keywords and property names that the API does not accept. */
   removed: readonly string[]
   /**
-   * Additional schemas that the arguments must match, to make up for the removed keywords and property names. Each schema states one rule.
+   * Schemas that the arguments must match in addition to `schema`. They state the rules that were lost with the removed keywords and
+   * property names, one rule per schema.
    */
   beyond: readonly JsonObject[]
 }
@@ -38,7 +39,7 @@ export function objectSchema(parameters: JsonObject, rules: TopRules = {}): Obje
   const needed = required.filter((name) => !odd.includes(name))
   if (needed.length > 0) schema.required = needed
   if (odd.length > 0) {
-    // The schema must not forbid these properties, because the model may still send them.
+    // The schema must not forbid the removed properties, because the model may still send them.
     delete schema.additionalProperties
     const told = without(properties, Object.keys(known))
     const neededToo = required.filter((name) => odd.includes(name))
@@ -121,7 +122,7 @@ function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[])
   for (const name of union(variants.map(({ properties }) => Object.keys(properties)))) {
     const schemas = variants.map(({ properties }) => fieldOf(properties, name)).filter(isJsonObject)
     const own = fieldOf(flat.properties, name)
-    // A variant without the property allows any value of it.
+    // A variant without the property allows any value, so the property is not restricted.
     if (own !== undefined && schemas.length < variants.length) continue
     setField(flat.properties, name, own === undefined ? any(schemas) : all([own, any(schemas)]))
   }
@@ -133,7 +134,7 @@ function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[])
   flat.beyond.push({ [keyword]: rules })
 }
 
-/** Returns the rules of a variant that the joined object does not cover. */
+/** Returns the rules of a variant that are not part of the joined object. */
 function beyondOf({ properties, required, rest, beyond }: Flat, joined: Flat): JsonObject {
   const { title: _, ...others } = rest
   const isClosed = rest.additionalProperties === false

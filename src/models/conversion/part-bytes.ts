@@ -14,7 +14,7 @@ export function bytesOf(part: ImagePart | FilePart): PartBytes | undefined {
   return part.type === 'image' && told !== undefined ? { ...told, mediaType: imageTypeOf(told.base64) ?? told.mediaType } : told
 }
 
-/** Returns the part's URL, or a `data:` URL with its bytes. */
+/** Returns the part's URL. If the part has none, returns a `data:` URL with the part's bytes. */
 export function urlOf(part: ImagePart | FilePart): string {
   const bytes = part.type === 'image' ? bytesOf(part) : undefined
   const type = bytes && imageTypeOf(bytes.base64)

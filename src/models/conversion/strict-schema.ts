@@ -17,9 +17,10 @@ const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
 const most = { levels: 10, properties: 5000, enumValues: 1000, characters: 120_000, longEnumValues: 250, longEnumCharacters: 15_000 }
 
 /**
- * Whether OpenAI's API accepts a schema with `strict: true`. If the API does not accept it, it refuses the whole request. The root must be
- * an object, every object closed with all properties required, and all keywords and sizes within the documented subset. Features that the
- * documentation leaves open count as unsupported. https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+ * Whether OpenAI's API accepts a schema with `strict: true`. If the API does not accept the schema, it refuses the whole request. The root
+ * must be an object. Every object must be closed, and all of its properties required. All keywords and sizes must be within the documented
+ * subset. Features that the documentation does not mention count as unsupported.
+ * https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
 export function isStrictSchema(schema: JsonObject): boolean {
   if (schema.type !== 'object') return false

@@ -1,8 +1,8 @@
 import type { ToolChoice } from '../chat-model.ts'
 
 /**
- * Returns the choice if the server accepts it. If the choice names a tool, and the server accepts `required` but no names, returns
- * `required`. Otherwise returns undefined.
+ * Returns the choice if the server accepts it. If the choice names a tool and the server accepts only `required`, returns `required`.
+ * Otherwise returns undefined.
  */
 export function fitToolChoice(choice: ToolChoice, taken: readonly string[]): ToolChoice | undefined {
   const kind = typeof choice === 'object' ? 'named' : choice
@@ -10,7 +10,7 @@ export function fitToolChoice(choice: ToolChoice, taken: readonly string[]): Too
   return kind === 'named' && taken.includes('required') ? 'required' : undefined
 }
 
-/** Returns the warning that another choice was sent. */
+/** Returns the warning that another choice was sent, or none. */
 export function choiceWarning(asked: ToolChoice, sent: ToolChoice | undefined, provider: string): string {
   const what = sent === undefined ? 'nothing was' : `'${String(sent)}' was`
   return `The tool choice ${JSON.stringify(asked)} is not supported by ${provider}; ${what} sent instead`

@@ -3,7 +3,10 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { ModelRequest } from '../chat-model.ts'
 import type { QuirkCheck } from '../quirk-checks.ts'
 
-/** Whether the server has its own tool search. Null: only the provider's own servers do. Other servers refuse the unknown fields. */
+/**
+ * Whether the server has its own tool search. Null: true only for the provider's own servers, because other servers refuse the unknown
+ * fields.
+ */
 export type TakesToolSearch = boolean | null
 
 export const takesToolSearch: QuirkCheck = {

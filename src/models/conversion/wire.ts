@@ -8,8 +8,8 @@ interface TakenIds {
 }
 
 /**
- * The rule for call ids. Either the accepted ids (see `TakenIds`), with the pattern as a string, or a template that replaces all ids. In
- * the template, `NAME` is the name of the tool, and `INDEX` counts the calls of the conversation from 0.
+ * The rule for call ids: either a pattern of the accepted ids, or a template from which all ids are generated. In the template, `NAME` is
+ * the name of the tool, and `INDEX` counts the calls of the conversation from 0.
  */
 export type CallIdRule = { pattern: string; length: number } | { template: string }
 
@@ -55,7 +55,7 @@ export class CallIds {
   }
 }
 
-/** Returns a hash of the id. An id has the same hash in the call, in its result, and in every request. */
+/** Returns a hash of the id. The same id always gets the same hash, so a call and its result still match in every request. */
 function hashedId(id: string, length: number): string {
   const bytes = process.getBuiltinModule('node:crypto').createHash('sha512').update(id).digest()
   let fitted = ''

@@ -45,7 +45,8 @@ export function kindOf(told: Told): Kind {
 function isOutOfQuota(told: Told): boolean {
   const { message, retryAfterMs } = told
   if (hasCode(told, perDayCodes)) return true
-  // Some providers use the same code for both. At DashScope, `insufficient_quota` can also mean a limit of tokens per minute.
+  // Some providers use the same code for an exhausted quota and for a rate limit. At DashScope, `insufficient_quota` can also mean a limit
+  // of tokens per minute.
   if (says(told, perMinute)) return false
   if (hasCode(told, quotaCodes) || matches(message, quotaWords)) return true
   return retryAfterMs === undefined && ambiguousQuotaWords.test(message)
@@ -104,7 +105,7 @@ const overflowWords: readonly RegExp[] = [
   /tokens to keep from the initial prompt/i,
   // watsonx.ai
   /input tokens \d* ?cannot exceed/i,
-  // OpenAI's limits on characters and on messages, but not on a tool's description
+  // OpenAI's limits on characters and on messages. Does not match its limit on a tool's description
   /invalid '(messages|input)[^']*': (string|array) too long/i,
   // Moonshot's limit in bytes
   /total message size \d+ exceeds/i,
@@ -149,7 +150,7 @@ const quotaWords: readonly RegExp[] = [
 ]
 
 /**
- * Texts that don't always mean an exhausted quota. Gemini uses them for its quotas per minute too, but then says how long to wait. Bedrock
+ * Texts that don't always mean an exhausted quota. Gemini also uses them for its quotas per minute, and then says how long to wait. Bedrock
  * has limits on tokens per day.
  */
 const ambiguousQuotaWords = /exceeded your current quota|plan and billing|\bper day\b/i
@@ -159,7 +160,7 @@ const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]
 const rateCodes = /^base_resp_(1002|1039|1041)$|rate.?limit|too_many_requests|throttl|resource_exhausted|token_quota/i
 const rateWords =
   /rate.?limit|too many requests|throttl|\bper[ _-]?(minute|min|second|sec|day)\b|\b[RT]P[MDS]\b|concurrency|please wait|quota|速率|频率|并发/i
-/** The message for a request that alone exceeds the limit of a whole minute. */
+/** Messages for a request that is larger than the limit for a whole minute. Waiting does not help then. */
 const neverFits = /request too large|must be reduced/i
 
 const filter =

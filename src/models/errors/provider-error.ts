@@ -66,7 +66,9 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   return error
 }
 
-/** Whether to retry. OpenAI's `x-should-retry` decides, unless the error's code already shows whether a retry can succeed. */
+/**
+ * Whether to retry. The header `x-should-retry` of OpenAI decides, unless the kind of the error already shows whether a retry can succeed.
+ */
 function mayRetry({ code, retryable, isOutOfCredit }: Kind, shouldRetry: string | null): boolean {
   const isKnown = isOutOfCredit === true || code === 'context_overflow' || code === 'bad_response'
   return isKnown || (shouldRetry !== 'true' && shouldRetry !== 'false') ? retryable : shouldRetry === 'true'
@@ -116,7 +118,7 @@ export function accessError(thrown: unknown, context: ErrorContext): ModelError 
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}
   const root = rootCause(error)
   const code = typeof root === 'object' && root !== null && 'code' in root ? String(root.code) : ''
-  // A token service may fail like any other service.
+  // The service that issues the token may be down or overloaded, like a provider.
   if (typeof status === 'number' && (status >= 500 || status === 429)) return providerError({ status, body: messageOf(error) }, context)
   if (/^(E(CONN|HOST|NET|NOTFOUND|AI_AGAIN|PIPE|TIMEDOUT)|UND_ERR_)/.test(code)) return connectionError(error, context)
   if (error instanceof TypeError) return requestError(error, context)
@@ -151,7 +153,7 @@ function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFi
 }
 
 function clean(message: string, { secrets }: ErrorContext): string {
-  // A text that was cut may end with half a surrogate pair.
+  // If the text was cut, it may end with half a surrogate pair.
   return redactText(withoutPage(message), secrets).toWellFormed()
 }
 
@@ -168,7 +170,7 @@ export function isError(value: JsonObject): boolean {
   return messageIn(value) !== undefined && codesOf(value).some((code) => !successCodes.test(code))
 }
 
-/** Whether an object that arrived instead of a response can be quoted as an error. The object only needs to contain a message. */
+/** Whether an object that arrived instead of a response contains a message that can be quoted in an error. */
 export function tellsError(value: JsonObject): boolean {
   return isError(value) || messageIn(value) !== undefined
 }
@@ -180,7 +182,7 @@ const mostNested = 4
 
 /**
  * Finds the message and the codes in the known shapes of errors: `{error: {…}}`, `{error: "…"}`, `{errors: […]}`, `{base_resp: {…}}`, an
- * object with the fields themselves, an HTML page. A message may be the JSON of another error.
+ * object that has the message and code as its own fields, or an HTML page. A message may be the JSON of another error.
  */
 function readBody(body: unknown, depth = 0): ErrorBody {
   if (typeof body === 'string') return { message: cut(body.trim()), codes: [], parts: [] }

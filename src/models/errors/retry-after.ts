@@ -47,8 +47,8 @@ const limits: readonly string[] = [
 ]
 
 /**
- * Returns the time until the limit that refused a request resets, in milliseconds. Providers send these headers with every response. They
- * have a meaning only if a limit was the reason for the failure.
+ * Returns the time in milliseconds until the limit that refused a request resets. Call this only if a limit was the reason for the failure:
+ * providers send these headers with every response.
  */
 export function readLimitReset(headers: HeaderReader): number | undefined {
   const now = clockOf(headers)
@@ -56,7 +56,8 @@ export function readLimitReset(headers: HeaderReader): number | undefined {
   for (const limit of limits) {
     const wait = readMoment(headers.get(limit.replace('*', 'reset')), now)
     const remaining = Number.parseFloat(headers.get(limit.replace('*', 'remaining')) ?? '')
-    // If requests are left, another limit refused this request. The number of tokens that are left may be too small for this request.
+    // If requests are left in a limit on requests, another limit refused this request. A limit on tokens can refuse it even if some tokens
+    // are left.
     const isOther = remaining >= 1 && !limit.includes('token')
     if (wait !== undefined && !isOther) found.push({ wait, remaining })
   }
@@ -82,7 +83,7 @@ export function readWaitIn(headers: HeaderReader, parts: readonly JsonObject[], 
 
 /**
  * Fields that say how long to wait. `retryDelay` is in Google's `RetryInfo`: https://cloud.google.com/apis/design/errors#error_details.
- * ChatGPT plans use `resets_…`; the field in seconds comes before `resets_at`, because it needs no clock.
+ * ChatGPT plans use the two `resets_…` fields. `resets_in_seconds` is preferred to `resets_at`, because it does not depend on the clock.
  */
 const waitFields = ['retryDelay', 'retry_after', 'retryAfter', 'retry_after_seconds', 'resets_in_seconds', 'resets_at'] as const
 
@@ -156,7 +157,10 @@ function readDuration(text: string): { ms: number; end: number } | undefined {
   return ms === undefined ? undefined : { ms, end }
 }
 
-/** Returns the current time by the server's clock if the client's clock is wrong, because dates in headers use the server's clock. */
+/**
+ * Returns the current time for comparison with dates in headers, which use the server's clock. If the client's clock differs from it,
+ * returns the server's time.
+ */
 function clockOf(headers: HeaderReader): number {
   const own = Date.now()
   const server = Date.parse(headers.get('date') ?? '')

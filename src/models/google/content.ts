@@ -6,10 +6,10 @@ import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { PartialArgs } from './partial-args.ts'
 
 type Piece =
-  /** `gap`: the number of characters that separate the text from the previous text. */
+  /** `gap`: the number of characters that toolloop inserted between this text and the previous text. */
   | { kind: 'text'; gap: number; length: number; fields: JsonObject | undefined }
   | CallPiece
-  /** A part that is passed through: a part of the provider's own tools, an image, a signed thought, or an unknown part. */
+  /** A part that is kept unchanged and sent back: a part of the provider's own tools, an image, a signed thought, or an unknown part. */
   | { kind: 'kept'; part: JsonObject }
 
 interface CallPiece {
@@ -25,7 +25,7 @@ interface CallPiece {
   isOpen: boolean
 }
 
-/** Fields of parts that the user could have seen. Such parts are kept, and a warning is added. */
+/** Fields with images and files, which toolloop does not show to the user. Their parts are kept, and a warning is added. */
 const shown = ['inlineData', 'fileData']
 
 /**
@@ -78,7 +78,7 @@ export class GoogleContent {
     else this.#keep(part)
   }
 
-  /** `positions`: the position of each call's piece, in the order of the calls. */
+  /** Returns the layout of the response. `positions`: the position of each call's part, in the order of the calls. */
   layout(positions: readonly (number | undefined)[]): LayoutPiece[] {
     return this.#pieces.flatMap((piece): LayoutPiece[] => {
       if (piece.kind === 'kept') return [{ block: piece.part }]
@@ -138,7 +138,7 @@ export class GoogleContent {
     if (!call.isOpen) this.#endArguments(call)
   }
 
-  /** If `name` continues the name of the last call, adds it and returns that call. */
+  /** If `name` is another piece of the last call's name, appends it and returns that call. */
   #namedFurther(name: string | undefined, id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (name === undefined || last === undefined || !this.#calls.isNamePiece(last.number, name)) return undefined
@@ -201,7 +201,7 @@ export class GoogleContent {
   }
 }
 
-/** Whether a part has only a signature. Such a part becomes an empty text, because the API refuses a part without data. */
+/** Whether a part has only a signature. Such a part is sent back with an empty text, because the API refuses a part without data. */
 function isBare({ thoughtSignature, ...data }: JsonObject): boolean {
   return thoughtSignature !== undefined && Object.keys(data).length === 0
 }

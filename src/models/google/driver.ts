@@ -39,8 +39,8 @@ const noKey = 'none'
 const noLoops: GenerateContentConfig = { automaticFunctionCalling: { disable: true }, automaticContinuation: false }
 
 /**
- * The API key or project, and the base URL. `apiKey` is `''` if the settings' headers have the credentials, or if the machine's own
- * credentials are used. `baseURL` is `''` for the SDK's own address.
+ * The API key or project, and the base URL. `apiKey` is `''` if the credentials are in the headers of the settings, or if the machine's own
+ * credentials are used. `baseURL` is `''` for the SDK's default address.
  */
 interface GoogleAccess extends Access {
   project: string
@@ -70,7 +70,10 @@ function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: G
   })
 }
 
-/** Adds the key that a function returns, because the SDK does not support such functions. Removes the placeholder for a missing key. */
+/**
+ * If `apiKey` is a function, adds the key that it returns, because the SDK does not support such functions. Removes the placeholder for a
+ * missing key.
+ */
 async function withKey(headers: Headers, { apiKey }: ModelSettings): Promise<Headers> {
   if (typeof apiKey === 'function') headers.set('x-goog-api-key', await apiKey())
   else if (headers.get('x-goog-api-key') === noKey) headers.delete('x-goog-api-key')

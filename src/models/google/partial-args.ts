@@ -9,13 +9,13 @@ interface Place {
 }
 
 /**
- * Matches one step of a path: `.name`, `[0]` or `['name']`. Paths are those of https://www.rfc-editor.org/rfc/rfc9535 that refer to one
- * value.
+ * Matches one step of a path: `.name`, `[0]` or `['name']`. Only paths that refer to a single value are supported. Format:
+ * https://www.rfc-editor.org/rfc/rfc9535
  */
 const step = /\.([^.[\]'"]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/y
 
 /**
- * Collects the arguments of a call that arrive value by value, with each text in pieces: Vertex AI's `partialArgs`.
+ * Collects the arguments of a call that arrive value by value, as Vertex AI's `partialArgs`. A text arrives in several pieces.
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
 export class PartialArgs {

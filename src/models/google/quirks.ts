@@ -13,13 +13,15 @@ import {
 } from '../quirk-checks.ts'
 
 /**
- * How Gemini models, and the two services that offer them, differ. `config/providers.yaml` sets these quirks, and `settings.quirks`
- * overrides them.
+ * The differences between Gemini models, and between the two services that offer them. `config/providers.yaml` sets these quirks, and
+ * `settings.quirks` overrides them.
  */
 export interface GoogleQuirks extends TextQuirks {
   /** The service, which determines addresses and credentials. */
   service: 'gemini' | 'vertex'
-  /** The API version. `beta`: the newest version of the service. Null: the SDK's default. A version in the base URL takes precedence. */
+  /**
+   * The API version. `beta`: the newest beta version of the service. Null: the SDK's default. A version in the base URL takes precedence.
+   */
   apiVersion: string | null
   /**
    * The efforts that the model supports, each with the `thinkingConfig` that requests it. Any other effort is replaced by the nearest one.

@@ -72,8 +72,8 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 
   /**
-   * Moves all system messages to the start, because the API has no place for later system messages. The results of a turn share one
-   * content. Consecutive model messages also share one content, because a content with calls must directly follow a user content.
+   * Moves all system messages to the start, because the API does not support later system messages. All results of a turn are sent in one
+   * `Content`. Consecutive model messages are also joined, because a `Content` with calls must directly follow one with the role `user`.
    */
   #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
     const system: JsonObject[] = []

@@ -20,7 +20,7 @@ export class GoogleResponse implements ResponseReader {
   readonly #calls: ToolCallAccumulator
   readonly #content: GoogleContent
   #usage = new UsageReport()
-  /** The sum of the usage of the responses before each pause. */
+  /** The usage of all responses that ended with a pause, added up. */
   #spent: Usage | undefined
   #finish: string | undefined
   /** The reason why the prompt was blocked. */
@@ -52,7 +52,7 @@ export class GoogleResponse implements ResponseReader {
     return isPause(this.#finish) && this.#continuationToken !== undefined
   }
 
-  /** The error context for an error that ends the response here. Contains the part that has arrived. */
+  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#content
     const usage = this.#totalUsage()
@@ -67,7 +67,7 @@ export class GoogleResponse implements ResponseReader {
   }
 
   readWhole(value: unknown): boolean {
-    // Without `alt=sse`, which a gateway may remove, a stream is one JSON array.
+    // A gateway may remove `alt=sse` from the URL. The stream is then one JSON array.
     const chunks = Array.isArray(value) && value.length > 0 ? value : [value]
     if (!chunks.every(isChunk)) return false
     for (const chunk of chunks) this.#read(chunk)

@@ -21,14 +21,14 @@ type CallNames = ReadonlyMap<string, string>
 
 /** A message as parts. */
 export interface WireMessage {
-  /** `results`: tool results. All results of a turn are sent together, in a separate content with the role `user`. */
+  /** `results`: tool results. All results of a turn are sent together, in one `Content` of their own with the role `user`. */
   kind: 'system' | 'user' | 'model' | 'results'
   parts: JsonObject[]
-  /** The names under which the message's calls are sent, by the call's id in the conversation. */
+  /** The names under which the calls of this message are sent. The keys are the ids that the calls have in the conversation. */
   callNames?: CallNames | undefined
 }
 
-/** The API documents no limits for ids. The ids of the API itself and of other providers fit this rule. */
+/** The API documents no limits for ids. The ids that the API itself and other providers generate fit this rule. */
 const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 
 const jsonSchemaRules = { takesNarrowing: true }
@@ -61,7 +61,7 @@ export class GoogleWire {
     return { name, ...words, ...withoutUndefined({ parameters: openAPI }) }
   }
 
-  /** `callNames`: the names under which the calls were sent that a tool result may answer. */
+  /** `callNames`: the names under which earlier calls were sent, for the tool results that answer them. */
   message(message: ChatMessage, callNames: CallNames | undefined, warnings: Set<string>): WireMessage {
     switch (message.role) {
       case 'system':
@@ -94,8 +94,8 @@ export class GoogleWire {
   }
 
   /**
-   * Adds a signature to the first call of a message, because the API requires one. A signature of the model on a part before the call is
-   * sufficient: https://ai.google.dev/gemini-api/docs/thought-signatures
+   * Adds a placeholder signature to the first call of a message, because the API requires a signature. None is added if the model signed
+   * the call or a part before it: https://ai.google.dev/gemini-api/docs/thought-signatures
    */
   #signed(parts: JsonObject[]): JsonObject[] {
     const { missingSignature } = this.#quirks

@@ -57,7 +57,7 @@ export function withRateLimits(
       const slots = []
       let used: number | undefined = 0
       try {
-        // The limit on the fewest models comes first. While a request waits for this limit, requests to the provider's other models can
+        // The request waits first for the limit that applies to the fewest models. Meanwhile, requests to the provider's other models can
         // continue.
         for (const { limits, limiter } of limited) slots.push(await limiter.enter({ ...applicant, limits }))
         const waitedMs = performance.now() - askedAt
@@ -85,7 +85,7 @@ export function withRateLimits(
 function limiterOf(key: string): RateLimiter {
   const known = limiters.get(key)
   if (known !== undefined) return known
-  // Idle limiters are removed, because each customer may have a separate key.
+  // Idle limiters are removed. An application may use a separate key for each customer, and each key has its own limiter.
   if (limiters.size >= sweepAt) {
     for (const [other, limiter] of limiters) if (limiter.isIdle) limiters.delete(other)
     sweepAt = Math.max(1_000, 2 * limiters.size)

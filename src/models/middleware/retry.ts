@@ -27,9 +27,9 @@ export const defaultMaxRetryDelayMs = 30_000
 
 /**
  * Wraps a model so that failed requests are retried if their error is `retryable`. A request is not retried if a piece of its response was
- * already streamed and can't be taken back (see `ModelSink.restart`). Waits as long as a provider's `retry-after` says, but gives up if
- * that is longer than `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts.
- * Throws `invalid_option` for options out of range.
+ * already streamed and can't be taken back (see `ModelSink.restart`). Waits as long as a provider's `retry-after` says. Gives up if that is
+ * longer than `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws
+ * `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { maxRetries = 2, maxRetryDelayMs = defaultMaxRetryDelayMs, firstDelayMs = 500 } = options
@@ -82,7 +82,7 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
   }
 }
 
-/** Asks the caller to read a response that the provider refused as malformed. */
+/** If the provider refused the model's output as a malformed call, lets the sink's `readRefused` read it. */
 async function readRefused(error: ModelError, sink: ModelSink | undefined): Promise<ModelResponse | undefined> {
   const text = writtenCallOf(error)
   const meant = text === undefined ? undefined : await sink?.readRefused?.(text)
@@ -113,8 +113,8 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
 }
 
 /**
- * Wraps a sink so that its `restart` always tells whether the response may be requested again. The sink's functions may be async, contrary
- * to their types. If one rejects, the process emits a warning.
+ * Wraps a sink so that it always has a `restart` function, which returns whether the response may be requested again. The sink's functions
+ * may be async, contrary to their types. If one rejects, the process emits a warning.
  */
 export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false

@@ -63,7 +63,10 @@ function divide(response: ModelResponse, provider: string, tags: ThinkTags): Mod
   return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }
 }
 
-/** Whether the text begins inside thinking. If the server reports reasoning separately, it has removed the reasoning from the text. */
+/**
+ * Whether the text begins inside thinking. It does not if the server reports reasoning separately, because the server has then removed the
+ * reasoning from the text.
+ */
 function isOpened(tags: ThinkTags, reasoning: string | undefined): boolean {
   return tags === 'opened' && !reasoning
 }
@@ -123,7 +126,7 @@ class LiveThinking implements ThinkingSink {
   /** Shows the text that was held back. */
   finish(response: ModelResponse): ModelResponse {
     this.#reader?.end()
-    // The answer was shown as reasoning, because until its end the text could have been thinking.
+    // The answer was shown as reasoning: until the response ended, all of its text could have been thinking.
     if (this.#reader?.isUnproven === true && response.text !== '') {
       this.#shownTo.restart?.()
       this.#shownTo.text?.(response.text)

@@ -18,9 +18,9 @@ interface Conversation {
 }
 
 /**
- * Converts the conversation and selects the tools that the provider searches. The two steps depend on each other. A search can't be sent
- * back without the tools that it found, and a tool that was called without a search (for example, by another provider's model) can't be
- * deferred.
+ * Converts the conversation and selects the tools that the provider searches. The two steps depend on each other for two reasons. A search
+ * can't be sent back without the tools that it found. A tool that was called without a search, for example by another provider's model,
+ * can't be deferred.
  *
  * `searches`: whether the provider has a tool search. `theirs`: the tools of `providerOptions`. Adds a warning for each detail that is
  * lost.

@@ -12,8 +12,8 @@ import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
- * The `providerData` of a response: reasoning and the items of tools that the provider runs, with their positions, and fields of messages
- * and calls that have no equivalent in toolloop. Undefined if the layout is plain.
+ * Returns the `providerData` of a response: reasoning and the items of tools that the provider runs, each with its position in the
+ * response, and fields of messages and calls that have no equivalent in toolloop. Undefined if the response has only text and then calls.
  * https://platform.openai.com/docs/guides/conversation-state
  */
 export function itemsData(provider: string, layout: readonly LayoutPiece[]): ProviderData | undefined {
@@ -21,8 +21,9 @@ export function itemsData(provider: string, layout: readonly LayoutPiece[]): Pro
 }
 
 /**
- * The input items of an assistant message, in the layout of the response. `calls`: the calls, with the ids that are sent. If the message
- * has been changed since, only its text and calls are sent, because the API accepts reasoning only with the item that followed it.
+ * Returns the input items of an assistant message, in the order in which the response had them. `calls`: the calls, with the ids that are
+ * sent. If the message has been changed since, only its text and calls are sent, because the API accepts reasoning only together with the
+ * item that followed it.
  */
 export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject, malformed: MalformedArguments): JsonObject[] {
   const make = {
@@ -86,8 +87,8 @@ export function namesOf(tools: Json | undefined): string[] {
 }
 
 /**
- * Fields of calls that must be repeated in their results, by the call's id. They mark calls of custom tools, and identify the program of
- * the provider that made the call.
+ * Returns the fields of calls that must be repeated in their results, by the call's id. The fields mark a call of a custom tool, or
+ * identify the program that made the call. Such a program runs at the provider.
  */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {
@@ -117,8 +118,7 @@ function callItem(
 }
 
 /**
- * The start and end of the JSON that contains the text of a call of a custom tool. Such a tool is called with a text, which becomes the
- * argument `input`.
+ * The JSON before and after the text of a call to a custom tool. A custom tool is called with a text, which becomes the argument `input`.
  */
 export const customStart = '{"input":"'
 export const customEnd = '"}'
@@ -143,7 +143,7 @@ export function callIdOf({ call_id: callId, id }: JsonObject): string {
   return String(found)
 }
 
-/** Returns the id of the program that made a call. The program must be sent back with the call. */
+/** Returns the id of the program that made a call. That program must be sent back together with the call. */
 export function callerOf({ caller }: JsonObject): Json[] {
   return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
 }

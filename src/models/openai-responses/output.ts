@@ -12,12 +12,12 @@ type OpenItem =
   | ResponseMessage
   | ResponseCall
   | { kind: 'reasoning'; item: JsonObject; isWhole: boolean; parts: Map<string, TextBuffer> }
-  /** An item that is passed through: an item of the provider's own tools, or an unknown item. */
+  /** An item that is kept unchanged and sent back: an item of the provider's own tools, or an unknown item. */
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
 
 /**
- * The fields by which an event refers to its item. Some servers send no index, or the same index for all items. Others change an item's id
- * between events.
+ * The fields with which an event identifies its item. Some servers send no index, or the same index for all items. Others change an item's
+ * id between events.
  */
 export interface ItemPlace {
   output_index?: Json
@@ -55,8 +55,8 @@ export class ResponsesOutput {
   }
 
   /**
-   * The text of the final phase. If there is no final phase, the text that is not commentary. Undefined if this text is empty or is the
-   * whole text.
+   * The text of the phase `final_answer`. If the response has no such phase, the text that is not commentary. Undefined if this text is
+   * empty or is the whole text.
    */
   get answer(): string | undefined {
     const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
@@ -97,7 +97,7 @@ export class ResponsesOutput {
     this.#close(this.#find(item.id, index) ?? this.#open(index, item), item)
   }
 
-  /** Applies the final state of all items. In a stream, the items have arrived before. */
+  /** Applies the final state of all items. In a stream, the items have already arrived in earlier events. */
   closeAll(items: readonly Json[]): void {
     for (const [at, item] of items.entries()) {
       if (!isJsonObject(item)) continue
@@ -146,7 +146,7 @@ export class ResponsesOutput {
     if (item.kind === 'message') this.#closeText(item, numberOf(content), part)
   }
 
-  /** `part`: the name of the summary or text of the reasoning item. */
+  /** `part`: identifies the summary or text within the reasoning item. */
   addReasoning(place: ItemPlace, part: string, delta: Json | undefined): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'reasoning' })
     if (item.kind === 'reasoning') this.#think(item, part, delta, false)
@@ -186,8 +186,8 @@ export class ResponsesOutput {
       if (item.kind === 'reasoning' || item.kind === 'kept') keeps ||= own.length > 0
       pieces.unshift(own)
     }
-    // An item's id refers to the reasoning that produced the item. The API refuses the id if part of that reasoning is missing. Without any
-    // reasoning, the id has no use.
+    // By an item's id, the API finds the reasoning that must precede the item. It refuses the id if part of that reasoning is missing.
+    // Without any reasoning, the id has no use.
     return keeps && isComplete ? pieces.flat() : pieces.flat().map(withoutIds)
   }
 
@@ -266,7 +266,7 @@ export class ResponsesOutput {
     }
   }
 
-  /** Returns the id if no other call of the response has it. Two calls with the same id would be merged. */
+  /** Returns the id if no other call of the response has it, otherwise null. Two calls with the same id would be merged. */
   #claim(id: string): string | null {
     if (id === '' || this.#callIds.has(id)) return null
     this.#callIds.add(id)

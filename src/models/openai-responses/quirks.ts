@@ -30,8 +30,8 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Whether the server accepts `store: false` and returns encrypted reasoning. */
   stateless: boolean
   /**
-   * When the model reasons. A request in which the model reasons must not set `temperature` or `topP`. `never`: the model does not reason,
-   * and requests must not set an effort.
+   * When the model reasons. `temperature` and `topP` are left out of a request in which the model reasons. `never`: the model does not
+   * reason, and the effort is left out of all requests.
    */
   reasons: Reasons
   /**
@@ -39,7 +39,7 @@ export interface ResponsesQuirks extends TextQuirks {
    * effort to the body fields that request it. Any other effort is replaced by the nearest one.
    */
   reasoningEffort: KnownEfforts
-  /** The call ids that the server accepts. The format is that of the `openai` driver. */
+  /** The call ids that the server accepts, in the same format as the quirk `toolCallId` of the `openai` driver. */
   toolCallId: CallIdRule | null
   /**
    * Where the server accepts system messages. `first`: only one system message, as the first message. `as-user`: only at the start; later
@@ -54,8 +54,8 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Whether the server accepts `parallel_tool_calls`. */
   parallelToolCalls: boolean
   /**
-   * How to send back a call whose arguments are not a JSON object. `'empty'`: with `{}` as its arguments, for servers that would refuse the
-   * whole conversation because of the model's original text.
+   * How to send back a call whose arguments are not a JSON object. `'keep'`: with the model's text. `'empty'`: with `{}`, for servers that
+   * would refuse the whole conversation because of that text.
    */
   malformedArguments: MalformedArguments
   /** Whether the server accepts `strict` in tool definitions. A server that accepts it treats a tool without the field as strict. */
@@ -78,9 +78,9 @@ export interface ResponsesQuirks extends TextQuirks {
   contentParts: ('image' | 'file')[]
   /** Whether the server accepts the types in `contentParts` in tool results too. If false, results are sent as text. */
   toolContentParts: boolean
-  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
+  /** Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers. */
   promptCacheKey: TakesCacheKey
-  /** Whether the server has its own tool search. Null: only OpenAI's own servers do. */
+  /** Whether the server has its own tool search. Null: true only for OpenAI's own servers. */
   toolSearch: TakesToolSearch
 }
 

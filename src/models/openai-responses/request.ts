@@ -16,7 +16,7 @@ import type { ResponsesQuirks } from './quirks.ts'
 import { ResponsesResponse } from './response.ts'
 import { ResponsesWire } from './wire.ts'
 
-/** Fields that would add a second conversation to the conversation of the request. */
+/** Fields of `providerOptions` that would add another conversation to the messages of the request. */
 const conversationFields = ['input', 'previous_response_id', 'conversation']
 
 export const askResponses: AskOpenAI = (sdk, { params }, exchange) =>
@@ -88,7 +88,7 @@ export class ResponsesApi implements Api<Access> {
     return [...shown, ...deferred, ...search]
   }
 
-  /** Requests reasoning in a form that can be sent back, because the server stores no reasoning. */
+  /** Requests encrypted reasoning, which can be sent back. This is needed because the server stores no reasoning. */
   #setReasoning(
     fields: JsonObject,
     theirs: Json | undefined,

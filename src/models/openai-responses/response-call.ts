@@ -6,8 +6,8 @@ import type { ToolCallSink } from '../streaming/open-call.ts'
 import { customEnd, customStart, escaped } from './items.ts'
 
 /**
- * A call of a response. Its arguments arrive in pieces. The arguments arrive again as a whole: in a separate event, in the finished item,
- * and in the finished response. Some servers omit some of these repetitions, or lose the last pieces.
+ * A call of a response. Its arguments arrive in pieces, and then three times as a whole: in a separate event, in the finished item, and in
+ * the finished response. Some servers omit some of these repetitions, or the last pieces.
  */
 export class ResponseCall {
   readonly kind = 'call'
@@ -55,7 +55,7 @@ export class ResponseCall {
     this.complete(this.isCustom ? item.input : item.arguments, item.status === 'incomplete')
   }
 
-  /** Applies the complete arguments, which contain the same as the pieces, or more. */
+  /** Applies the complete arguments. They may contain more than the pieces that have arrived. */
   complete(whole: Json | undefined, isCut = false): void {
     // Keeps the pieces, because some servers omit the arguments in a finished item.
     const hasSome = !this.isCustom && !noArguments.test(this.#input.toString())

@@ -10,7 +10,7 @@ interface Part {
   fields: JsonObject
 }
 
-/** A message of a response. It has one or more texts, which arrive in pieces and again as a whole. */
+/** A message of a response. It has one or more texts. Each text arrives in pieces, and then again as a whole. */
 export class ResponseMessage {
   readonly kind = 'message'
   /** The latest state of the item. */
@@ -47,7 +47,7 @@ export class ResponseMessage {
     return this.#contradicts
   }
 
-  /** `before`: returns the text of the previous messages. */
+  /** Adds a piece of the text at index `at`. `before`: returns the text of the previous messages. */
   add(at: number, delta: string, isRefusal: boolean, before: () => string): void {
     if (delta === '') return
     if (this.#gap === undefined) {

@@ -45,7 +45,7 @@ export class ResponsesResponse implements ResponseReader {
     return this.#status !== undefined
   }
 
-  /** The error context for an error that ends the response here. Contains the part that has arrived. */
+  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#output
     const usage = this.#usage.total()
@@ -143,7 +143,7 @@ export class ResponsesResponse implements ResponseReader {
         const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
         this.#usage.read(event.usage)
         const said = isJsonObject(response) ? response : {}
-        // Some servers still send the initial state at the end of the response.
+        // At the end of the response, some servers still send its initial status.
         const { status: theirs } = said
         this.#readEnd({ ...said, status: typeof theirs !== 'string' || unfinished.includes(theirs) ? status : theirs })
         return

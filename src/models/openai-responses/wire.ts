@@ -16,7 +16,7 @@ import type { ResponsesQuirks } from './quirks.ts'
 /** A message as input items. */
 export interface WireItems {
   items: JsonObject[]
-  /** Fields that the results of some of the message's calls must repeat, by the call's id. */
+  /** Fields of calls that the calls' results must repeat, by the call's id. */
   resultFields: readonly [id: string, fields: JsonObject][]
   /** Present if the message has calls or searches. */
   searches?: Searches
@@ -26,8 +26,8 @@ export interface WireItems {
 
 /**
  * Converts messages and tools to the Responses format. Adds a warning for each detail that is lost. System messages keep their positions
- * and have the role `developer`. `instructions` is not used, because it holds only one text, before all messages. Format:
- * https://platform.openai.com/docs/api-reference/responses/create
+ * and have the role `developer`. The field `instructions` is not used, because it holds only a single text that precedes all messages.
+ * Format: https://platform.openai.com/docs/api-reference/responses/create
  */
 export class ResponsesWire {
   readonly #provider: string

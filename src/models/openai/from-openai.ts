@@ -109,7 +109,7 @@ function partText(part: Json): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-/** Returns a text that names a part without an equivalent. It tells a model that doesn't receive the part that something was there. */
+/** Returns a text that names a part without an equivalent. The text tells a model that does not receive the part that there was one. */
 function standIn(part: Json): TextPart {
   return { type: 'text', text: partText(part) ?? `[${isJsonObject(part) ? String(part.type ?? 'part') : 'part'} not shown]` }
 }
@@ -136,8 +136,9 @@ function toolContent(content: Json | undefined, position: number): Content {
 }
 
 /**
- * Compares `raw` with `ours`, which is `raw` converted and converted back. Returns the fields to set and the fields to drop, each with its
- * value in `ours`. If the caller edits a field later, its value differs from the value in `ours`, and the field is not overwritten.
+ * Compares `raw` with `ours`, which is `raw` converted to toolloop's format and back. Returns the fields that must be set and dropped to
+ * get `raw` again. Each field is stored with its value in `ours`: if the caller has edited it before `raw` is restored, its value differs,
+ * and the field is left as it is.
  */
 function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObject | undefined {
   const mine = new Map<string, unknown>(Object.entries(ours))

@@ -28,7 +28,7 @@ export function moonshotSchema(schema: JsonObject): JsonObject {
   return left < 0 ? schema : converted
 }
 
-/** Converts the top level of a schema. The schemas inside it are converted afterwards. */
+/** Converts the top level of a schema. The caller converts the schemas inside it afterwards. */
 function typed(given: JsonObject): JsonObject {
   const { oneOf: variants, const: value, ...schema } = given
   if (variants !== undefined) schema.anyOf ??= variants
@@ -58,7 +58,7 @@ function joined(branch: Json | undefined, shared: JsonObject): JsonObject {
   return both
 }
 
-/** Returns the part of a schema with several types that applies to one of these types. */
+/** From a schema with several types, returns the schema for one of these types. */
 function branchOf(type: Json, schema: JsonObject): JsonObject {
   return type === 'null' ? { type } : ofType(type, without(schema, ['default', ...beside]))
 }

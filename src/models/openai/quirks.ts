@@ -96,13 +96,13 @@ export interface OpenAIQuirks extends TextQuirks {
   /** Placeholder `reasoning_content` for assistant messages without reasoning. Used for servers that require the field. */
   missingReasoning: string | null
   /**
-   * How to send back a call whose arguments are not a JSON object. `'empty'`: with `{}` as its arguments, for servers that would refuse the
-   * whole conversation because of the model's original text.
+   * How to send back a call whose arguments are not a JSON object. `'keep'`: with the model's text. `'empty'`: with `{}`, for servers that
+   * would refuse the whole conversation because of that text.
    */
   malformedArguments: MalformedArguments
   /**
    * The call ids that the server accepts. With a `pattern` (a regular expression), any other id is replaced by a hash of `length` letters
-   * and digits. With a `template`, such as `functions.NAME:INDEX`, all ids are generated from it; `INDEX` counts the calls of the
+   * and digits. With a `template`, such as `functions.NAME:INDEX`, all ids are generated from it. `INDEX` counts the calls of the
    * conversation. Results get the same ids as their calls.
    */
   toolCallId: CallIdRule | null
@@ -119,7 +119,7 @@ export interface OpenAIQuirks extends TextQuirks {
   toolContentParts: boolean
   /** Whether the provider reports the cost of a request as `usage.cost`, in US dollars. */
   reportsCost: boolean
-  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
+  /** Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers. */
   promptCacheKey: TakesCacheKey
 }
 

@@ -28,15 +28,15 @@ export interface KeptReasoning {
   content?: Json
 }
 
-/** Collects the reasoning of a response, in whichever form it arrives. */
+/** Collects the reasoning of a response from any field or block in which servers send it. */
 export class OpenAIReasoning {
   readonly #sink: ModelSink | undefined
   readonly #fields = new Map<(typeof blockFields)[number], JsonObject[]>()
   readonly #layout: LayoutPiece[] = []
-  /** The number of characters of the response's text that the layout covers. */
+  /** How many characters of the response's text are already in the layout. */
   #laidOut = 0
   #text = ''
-  /** The form from which the reasoning text is read. The same text may arrive in another form, too. */
+  /** The field or block type from which the reasoning text is read. All others are ignored, because they may repeat the same text. */
   #source: string | undefined
   #opaque: string | undefined
   #field: string | undefined

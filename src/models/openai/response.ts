@@ -51,7 +51,7 @@ export class OpenAIResponse implements ResponseReader {
     return this.#finish !== undefined || (this.#done && (this.#text !== undefined || !this.#calls.isEmpty))
   }
 
-  /** The error context for an error that ends the response here. Contains the part that has arrived. */
+  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const used = this.#usage.total()
     if (this.#text === undefined && this.#reasoning === undefined && used === undefined) return this.#context

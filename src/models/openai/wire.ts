@@ -34,7 +34,9 @@ export type OpenAIMessage =
   | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
 
-/** The `provider` of `providerData` that is used only to reverse `messagesFromOpenAI` without loss. */
+/**
+ * The `provider` of the `providerData` in which `messagesFromOpenAI` keeps what `messagesToOpenAI` needs to restore the original message.
+ */
 export const OPENAI_MESSAGES = 'openai-messages'
 
 /** Converts messages to Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
@@ -47,7 +49,7 @@ function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
   return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
 }
 
-/** Converts a message to OpenAI's format. Ignores the original message from which `messagesFromOpenAI` created it. */
+/** Converts a message to OpenAI's format. Ignores the data that `messagesFromOpenAI` kept to restore the original message. */
 export function wireOf(message: ChatMessage): OpenAIMessage {
   const name = message.name === undefined ? {} : { name: message.name }
   switch (message.role) {
@@ -89,7 +91,7 @@ function toToolContent(content: Content): string | OpenAITextPart[] {
   return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
 }
 
-/** Older forms of a field are restored only if the converted field is unchanged. */
+/** Maps an older field to the field to which it was converted. The older field is restored only if the converted field is unchanged. */
 const standsFor: ReadonlyMap<string, string> = new Map([
   ['function_call', 'tool_calls'],
   ['role', 'tool_call_id'],
@@ -243,7 +245,8 @@ function extraFields(extras: readonly JsonObject[]): (call: ToolCall, position: 
   const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
   const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
   return ({ id }, position) => {
-    // A call that arrived without an id was given one later, which is not known here. It is found by its position.
+    // A call that arrived without an id was given one later. Its fields are stored without that id, so they are found by the call's
+    // position.
     const extra = (id === '' ? undefined : byId.get(id)) ?? byPosition.get(position)
     return isJsonObject(extra?.fields) ? extra.fields : undefined
   }

@@ -133,7 +133,7 @@ export class ToolCallAccumulator {
     return whole
   }
 
-  /** Whether the last call's arguments stop in the middle. If so, the response was cut off, whatever its finish reason. */
+  /** Whether the last call's arguments are incomplete. If so, the response was cut off, even if its finish reason says otherwise. */
   isCut(): boolean {
     const last = this.#calls.at(-1)
     // Checks the last character first. Only arguments that look wrong are scanned to the end.
@@ -175,7 +175,7 @@ export class ToolCallAccumulator {
    */
   #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
     if (call.lastCode !== 125) return call
-    // Without ids, a name alone may start a second call or end the first call.
+    // If the server sends no ids, a delta with only a name may start a second call or end the first call.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
     if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call
@@ -280,7 +280,7 @@ function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta
   return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
 }
 
-/** Returns the call to which the deltas for `call` now belong. */
+/** Returns the call into which `call` was merged, or `call` itself. */
 function settled(call: OpenCall): OpenCall {
   let at = call
   while (at.mergedInto !== undefined) at = at.mergedInto
@@ -295,7 +295,7 @@ function append(call: OpenCall, json: string): void {
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
-/** The number of pieces that are joined at once. */
+/** How many pieces are collected before they are joined. */
 const mostPieces = 512
 
 /**

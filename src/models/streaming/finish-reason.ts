@@ -71,12 +71,12 @@ function meaningOf(word: string): Meaning | undefined {
 }
 
 const ordinary: ReadonlySet<Meaning | undefined> = new Set<Meaning>(['stop', 'tool_calls'])
-/** Matches values that some servers send if there is no finish reason. */
+/** Matches values that some servers send instead of leaving out the finish reason. */
 const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**
  * Combines the finish reason so far (`before`) with the next finish reason (`given`). A filter or a refusal is not overridden by later
- * reasons. `native`: the finish reason of the provider behind a gateway, which is used if the gateway reports a normal end.
+ * reasons. `native`: the finish reason of the provider behind a gateway. It is used if the gateway reports a normal end.
  */
 export function laterReason(before: string | undefined, given: Json | undefined, native?: Json): string | undefined {
   if (typeof given !== 'string' || unsaid.test(given.trim())) return before
@@ -120,8 +120,8 @@ export interface ReadEnd {
 
 /**
  * Determines how a response ended. The rules are the same for every API. Complete calls take precedence over the provider's finish reason,
- * unless that reason means that the response was filtered, refused or cut off. Throws a `ModelError` for a response that has to be
- * requested again, and for a full context window without an answer.
+ * unless that reason means that the response was filtered, refused or cut off. Throws a `ModelError` if the response has to be requested
+ * again, or if the context window is full and there is no answer.
  */
 export function readEnd(
   { word, otherwise = 'stop', explanation = '', ...end }: ResponseEnd,

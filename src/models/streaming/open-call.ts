@@ -14,8 +14,8 @@ export interface OpenCall {
   index: number | undefined
   extra: JsonObject | undefined
   /**
-   * The arguments so far. The pieces are joined only at the end: reading a concatenated string between two appends would flatten it each
-   * time.
+   * The arguments so far. The pieces are joined only at the end, because V8 would flatten a concatenated string each time it is read
+   * between two appends.
    */
   pieces: string[]
   length: number
@@ -31,11 +31,11 @@ export interface OpenCall {
   flowing: boolean
   /** The index of the call, as passed to the sink; -1 until the call is announced. */
   position: number
-  /** The previous call in the same place. Set while this call has neither a name nor arguments. */
+  /** The call that had the same index or id before. Set while this call has neither a name nor arguments. */
   before: OpenCall | undefined
   /** The complete call whose arguments this entry may be repeating. */
   repeats: OpenCall | undefined
-  /** Whether the repetition arrived with the function's name. If so, and if its arguments differ, it is a separate call. */
+  /** Whether the possible repetition arrived with the function's name. If it did and its arguments differ, it is a separate call. */
   named: boolean
   /** The call to which further deltas belong, once a repetition has been resolved. */
   mergedInto: OpenCall | undefined
@@ -66,7 +66,7 @@ export function joined(call: OpenCall): string {
 }
 
 /**
- * Whether two calls have equal arguments, as text or as objects. The cost is at most proportional to the length of the second call's
+ * Whether two calls have equal arguments, as text or as JSON values. The time is at most proportional to the length of the second call's
  * arguments.
  */
 export function sameArguments(first: OpenCall, second: OpenCall): boolean {
@@ -76,8 +76,7 @@ export function sameArguments(first: OpenCall, second: OpenCall): boolean {
 
 /**
  * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of a tool's name. If `isSameCall`
- * is false, the piece may be the name of another call. The piece is another call's name if both the piece and the partial name are names of
- * tools.
+ * is false, the piece may be the name of another call: it is, if both the piece and the partial name are names of tools.
  */
 export function joinNames(begun: string, piece: string, tools: ReadonlySet<string>, isSameCall: boolean): string | undefined {
   const begins = (name: string): boolean => tools.has(name) || [...tools].some((tool) => tool.startsWith(name))

@@ -35,15 +35,15 @@ const mostBytes = 256 * 2 ** 20
 /** Maximum number of characters to keep of text that is not part of a response. */
 const mostStray = 2 ** 16
 /**
- * Maximum number of lines that are neither a field of an event stream nor part of a response. An error that is printed over several lines
- * has fewer lines than this.
+ * Maximum number of lines that are neither a field of an event stream nor part of a response. After more of them, the request fails. An
+ * error that is printed over several lines has fewer lines than this.
  */
 const mostStrayLines = 1000
 
 /**
- * Passes a body to its reader as server-sent events or as one JSON value. The first character of the body determines the format, not the
- * request or the content type. Servers report errors in many forms. Text that is neither part of a response nor clearly an error is
- * therefore kept. It is used in the error message if the response never finishes.
+ * Passes a body to its reader as server-sent events or as one JSON value. The first character of the body determines the format; the
+ * request and the content type don't matter. Servers report errors in many forms. Text that is neither part of a response nor clearly an
+ * error is therefore kept, and is quoted in the error if the response never finishes.
  */
 export class ResponseBody {
   readonly #reader: ResponseReader
@@ -147,7 +147,7 @@ export class ResponseBody {
     this.#readValue(value, name)
   }
 
-  /** Reads `[DONE]`. A text without a finish reason counts as complete if `[DONE]` follows, unless an error came first. */
+  /** Reads `[DONE]`. A response with text but no finish reason counts as complete if `[DONE]` follows, unless an error has arrived. */
   #readEndMark(): void {
     const isFinished = this.#reader.hasFinished
     this.#reader.readEndMark?.()

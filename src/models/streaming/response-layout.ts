@@ -29,8 +29,8 @@ export function layoutJson(layout: readonly LayoutPiece[]): Json {
 }
 
 /**
- * Reads the layout from provider data, which may come from a store. Drops invalid pieces. The remaining layout then no longer fits the
- * message, so `laidOut` does not use it.
+ * Reads the layout from provider data, which may come from a store. Drops invalid pieces. If any were dropped, the layout no longer fits
+ * the message, and `laidOut` does not use it.
  */
 export function readLayout(layout: Json | undefined): LayoutPiece[] {
   if (!Array.isArray(layout)) return []
@@ -74,7 +74,7 @@ export function laidOut(
   })
 }
 
-/** Returns the characters to insert between two texts that are separate messages, or that had another block between them. */
+/** Returns the characters to insert between two texts, if they are separate messages or had another block between them. */
 export function gapBetween(before: string, next: string): string {
   const isApart = before === '' || /\s$/.test(before) || /^[\s.,;:!?)\]}]/.test(next)
   return isApart ? '' : '\n\n'

@@ -15,7 +15,9 @@ export interface ExchangeOptions {
    * Maximum time without any data from the server, in milliseconds, counted from the start of the request. `Infinity` disables the limit.
    */
   idleMs: number
-  /** Maximum time without a part of the response, in milliseconds, once the response has started. `Infinity` disables the limit. */
+  /**
+   * Maximum time without a part of the response, in milliseconds. It counts once the response has started. `Infinity` disables the limit.
+   */
   stallMs: number
   send: Send
   /** Texts that errors must not quote. The keys in the request's headers are added. */
@@ -32,13 +34,13 @@ const mostErrorBytes = 1 << 20
 
 /**
  * One request that an SDK makes with `fetch`, subject to the caller's signal and an idle timer. The response goes to a reader as it
- * arrives. Once the exchange has settled, no listener, timer or open body is left. The only exception is a body that the reader no longer
- * needs. It may end on its own, so that its connection can be reused.
+ * arrives. Once the exchange has settled, no listener, timer or open body is left. There is one exception: a body that the reader no longer
+ * needs may stay open until it ends, so that its connection can be reused.
  */
 export class HttpExchange implements Receiver {
   /**
-   * A reference to the exchange until it has settled. It is cleared then, because an SDK may keep the options of a request until a full
-   * garbage collection.
+   * Refers to the exchange until the exchange has settled. The reference is then cleared, because an SDK may keep the options of a request,
+   * and with them the exchange, until a full garbage collection.
    */
   readonly carrier: { exchange: HttpExchange | undefined } = { exchange: this }
   readonly #options: ExchangeOptions
@@ -67,8 +69,8 @@ export class HttpExchange implements Receiver {
 
   /**
    * Calls `ask`, which makes an SDK send the request. Resolves with warnings when the response is complete. Rejects with the error that the
-   * reader throws, or with a `ModelError`: the reason why the SDK did not send the request, `aborted`, `connection_failed`, the provider's
-   * error, `stream_idle`, or `stream_cut` for a response that never finished.
+   * reader throws, or with a `ModelError`. Its code is `aborted`, `connection_failed`, `stream_idle`, or `stream_cut` if the response never
+   * finished; otherwise the error is that of the provider, or tells why the SDK did not send the request.
    */
   run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options
@@ -150,7 +152,10 @@ export class HttpExchange implements Receiver {
     clearTimeout(this.#timer)
   }
 
-  /** Called when the SDK's method has settled. If a response has arrived, ignores how the SDK reads it, because the reader has it. */
+  /**
+   * Called when the SDK's method has settled. If a response has arrived, the outcome of the SDK's method is ignored, because the reader
+   * reads the response.
+   */
   #onAsked(problem: unknown): void {
     if (this.#isAnswered) return
     const thrown = problem ?? new Error('Expected the SDK to make a request, got none')
@@ -254,7 +259,7 @@ function withWholeCharacters(body: string): string {
 
 let emptyResponse: Response | undefined
 
-/** Returns the response that the SDK gets if the exchange reads the response itself. */
+/** Returns the empty response that the SDK gets, because the exchange reads the real response itself. */
 function accepted(): Response {
   emptyResponse ??= new Response()
   return emptyResponse

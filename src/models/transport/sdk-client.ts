@@ -17,8 +17,8 @@ import { HttpExchange, secretsIn } from './http-exchange.ts'
 import { type Send, send, sendOver } from './send.ts'
 
 /**
- * Default for the maximum time without data, in milliseconds. `defaultWholeMs` applies without streaming, because the server then sends
- * nothing until the response is complete.
+ * Defaults for the maximum time without data, in milliseconds. `defaultWholeMs` applies to requests without streaming, because the server
+ * then sends nothing until the response is complete.
  */
 const defaultIdleMs = 60_000
 const defaultWholeMs = 600_000
@@ -53,7 +53,7 @@ export interface ApiRequest {
   params: RequestParams
   /** Whether a stream is requested. A driver may request a stream even if the caller wants a whole response. */
   stream: boolean
-  /** The own names of the tools that the request offers. */
+  /** The names of the tools that the request offers. These are the tools' own names, which may differ from the names that are sent. */
   toolNames: ReadonlySet<string>
   warnings: readonly string[]
 }
@@ -98,7 +98,7 @@ export class SdkClient<Own extends Access, Sdk> {
     this.#use = use
     const { apiKey, baseURL } = settings
     const hasKey = typeof apiKey === 'function' || Boolean(apiKey?.trim())
-    // If both are set, the access does not depend on the environment.
+    // If the key and the base URL are both set, the access does not depend on the environment.
     this.#isFixed = hasKey && (Boolean(baseURL?.trim()) || preset.baseURLEnv === undefined)
     this.#send = settings.fetch === undefined ? send : sendOver(settings.fetch)
   }
@@ -118,8 +118,8 @@ export class SdkClient<Own extends Access, Sdk> {
   /** Returns the response. Throws `context_overflow` if the conversation was too long and the provider did not report this. */
   #refuseOverflow(response: ModelResponse, request: ModelRequest, { contextWindow }: ModelCapabilities): ModelResponse {
     const { provider, model, providerOptions } = this.#settings
-    // A provider that uses its own tools or compaction reads the conversation several times and reports the sum, so its usage does not show
-    // whether the conversation was too long.
+    // A provider that uses its own tools or compaction reads the conversation several times and reports the sum. Its usage then does not
+    // show whether the conversation was too long.
     if (contextWindow === undefined || (request.providerOptions ?? providerOptions) !== undefined) return response
     const got = overflowIn(response, contextWindow)
     if (got === undefined) return response
@@ -228,7 +228,7 @@ export function withoutVariable<T>(name: string, make: () => T): T {
   }
 }
 
-/** Calls `call`. Passes texts that it would print as warnings to `warn`. */
+/** Calls `call`. Warnings that `call` would print are passed to `warn` instead. */
 export function quietly<T>(call: () => T, warn?: (warning: string) => void): T {
   const { debug, warn: print } = console
   Object.assign(console, { debug() {}, warn: (...parts: unknown[]) => warn?.(parts.join(' ')) })

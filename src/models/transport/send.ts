@@ -33,11 +33,11 @@ export type Send = (post: Post, receiver: Receiver) => () => void
 const mostRedirects = 20
 /** The headers that are also sent to another server after a redirect. Any other header may contain a key. */
 const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
-/** Codes of errors that occur when writing to a connection that its server has closed. */
+/** Codes of the errors that occur if a request is written to a connection that the server has closed. */
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE'])
 /**
- * The time within which a request on a stale connection fails, in milliseconds. A request that fails later may have been served, and a
- * retry would be paid for twice.
+ * A request on a stale connection fails within this time, in milliseconds. If a request fails later, the server may have processed it, and
+ * a retry would be billed again.
  */
 const staleMs = 1000
 
@@ -53,7 +53,7 @@ export const send: Send =
 
 function sendOverUndici(post: Post, receiver: Receiver): () => void {
   const request = new UndiciRequest(urlOf(post.url), post, inContext(receiver))
-  // Waits for the next turn of the event loop. Only then is the connection of a response that has just ended free. Otherwise undici would
+  // Waits for the next turn of the event loop. If a response has just ended, its connection is free only then, and undici would otherwise
   // open another connection.
   yieldNow().then(() => request.dispatch())
   return () => request.abort()
@@ -76,7 +76,7 @@ class UndiciRequest {
   #isAborted = false
   #stop: (() => void) | undefined
   #decoder: Transform | undefined
-  /** The request to the address to which this request was redirected. */
+  /** The request that follows the redirect of this request. */
   #next: UndiciRequest | undefined
   #droppedBytes = 0
 
@@ -185,7 +185,7 @@ class UndiciRequest {
     this.#next.dispatch()
   }
 
-  /** Whether a request failed because its reused connection was closed, and was not already a retry. */
+  /** Whether the request failed because the server had closed the reused connection, and was not itself a retry. */
   #isStale(error: unknown): boolean {
     if (this.#isRetried || this.#isServed || performance.now() - this.#sentAt > staleMs) return false
     if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
@@ -309,7 +309,7 @@ function isThisMachine(hostname: string): boolean {
 
 /**
  * Whether the application has replaced the global dispatcher. Node's own dispatcher comes from another copy of undici. It can't be
- * distinguished from a dispatcher that an application made with a third copy, so neither counts.
+ * distinguished from a dispatcher that an application made with yet another copy, so neither of them counts as chosen.
  */
 function isChosen(dispatcher: object): boolean {
   if (dispatcher instanceof Dispatcher)
