@@ -221,7 +221,7 @@ class AgentService implements Service {
     })
     onNode.set(this, (request, from, { isBodyRead } = { isBodyRead: false }) => this.#answer(request, from, exchangeOf(from, isBodyRead)))
     this.ready = this.#start(cwd, file)
-    // If code awaits `ready`, it gets the rejection. If no code does, the rejection must not end the process.
+    // If no code awaits `ready`, an unhandled rejection would end the process. Code that awaits `ready` still gets the rejection.
     this.ready.catch(() => {})
   }
 

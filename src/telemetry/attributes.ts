@@ -112,7 +112,7 @@ export function responseAttributes(
   const { responseId, model, baseURL, usage, retries = 0, warnings = [] } = response
   const isAnotherProvider = response.provider !== undefined && response.provider !== provider
   return {
-    // Sets the server again, because another server than the requested one may have sent the response.
+    // Sets the server again, because a server other than the requested server may have responded.
     ...serverAttributes(baseURL),
     'gen_ai.response.finish_reasons': [finishOf(response)],
     'gen_ai.response.id': responseId,

@@ -93,7 +93,10 @@ function withWaiting(messages: readonly ChatMessage[], waiting: WaitingConversat
   return [...kept, ...toChatMessages(waiting.messages)]
 }
 
-/** Returns the calls of a waiting run that have no result, by id, with their pending items. */
+/**
+ * Returns the calls of a waiting run that are open: the calls of the last turn that have no result, and the pending items. The keys are ids
+ * of calls. A value is undefined if its call needs no decision.
+ */
 function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversation | undefined): Map<string, PendingItem | undefined> {
   if (waiting === undefined) return new Map()
   const at = messages.findLastIndex(hasToolCalls)

@@ -293,7 +293,7 @@ class Chat implements ChatState {
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
-      // Returns input that was typed ahead to the prompt, because the person could not know how the run would end.
+      // Input that was typed ahead is put back into the prompt, because the person could not know how the run would end.
       this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))

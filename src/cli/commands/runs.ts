@@ -172,7 +172,10 @@ function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answe
   )
 }
 
-/** Returns what is needed to ask the person at the terminal. Throws `invalid_option` if nobody is at the terminal. */
+/**
+ * Returns the arguments of `decideItems` with which it asks the person at the terminal. Throws `invalid_option` if nobody is at the
+ * terminal.
+ */
 function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: AbortSignal): Deciding {
   const asker = askOnTerminal(terminal.io, tools)
   const approve = createApprove(terminal, false, asker)

@@ -21,7 +21,10 @@ export async function openJournal(flags: Flags, io: CliIO): Promise<OpenJournal 
   return file === undefined ? undefined : open(file, io, false)
 }
 
-/** Opens an existing journal. With `adopt`, also opens a copy whose original is in use. Rejects with `invalid_option`. */
+/**
+ * Opens an existing journal. With `adopt`, also opens a copy whose original is in use. Rejects with `invalid_option` if there is no
+ * journal.
+ */
 export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = false }: { adopt?: boolean } = {}): Promise<OpenJournal> {
   const file = fileOf(flags, io)
   if (file !== undefined && existsSync(resolve(io.cwd, file))) return open(file, io, adopt)

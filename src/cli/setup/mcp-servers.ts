@@ -6,7 +6,7 @@ import type { McpUrl } from '../../tools/mcp/index.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** Finds an MCP server with a URL by its name in the configuration. Rejects with `invalid_option`. */
+/** Finds an MCP server in the configuration by its name. Rejects with `invalid_option` if there is no such server, or if it has no URL. */
 export async function serverNamed(name: string, flags: Flags, { cwd, env }: CliIO): Promise<McpUrl> {
   const file = resolve(cwd, flags.config ?? (await findConfigFile(cwd)) ?? 'toolloop.yaml')
   const text = await readConfigText(file)

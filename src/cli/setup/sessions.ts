@@ -58,7 +58,7 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Ends the wait of a conversation for a paused run that nobody can decide any more. This is the case if the run was aborted while it
+ * Lets a conversation continue after a paused run if the run can no longer be decided. This is the case if the run was aborted while it
  * waited, or if no journal stores it. The conversation keeps the messages of the run.
  */
 export async function releaseUndecided(

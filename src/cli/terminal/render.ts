@@ -212,7 +212,7 @@ export class RunRenderer {
   }
 
   #rejectCall({ tool, args, error, meta }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
-    // Only the side effect is needed: it remembers the secrets in the arguments, which the error may quote.
+    // Called only to remember the secrets in the arguments, because the error may quote them.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
     this.#showOuter(meta)
     this.#note(

@@ -162,7 +162,7 @@ export class Terminal {
     this.#setStatus(text, Date.now())
   }
 
-  /** Changes the text of the status line. The time that it shows continues. */
+  /** Changes the text of the status line without resetting the time that the line shows. */
   progress(text: string): void {
     if (this.showsStatus) this.#setStatus(text, this.#status?.since ?? Date.now())
   }
@@ -274,7 +274,7 @@ export function withoutControls(text: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with it
 const look = /(\x1b\[(?:[0-79]|[1-9]\d|10\d)m)/
 
-/** Makes `text` safe for a terminal: it keeps only the control sequences of colors and styles. */
+/** Makes `text` safe for a terminal: keeps the control sequences of colors and styles, and makes all other control characters visible. */
 function steerless(text: string): string {
   if (!/[\p{Cc}\u202A-\u202E\u2066-\u2069]/u.test(text)) return text
   return text

@@ -265,7 +265,7 @@ export class AgentHost {
     })
   }
 
-  /** Returns the tools to offer to models. Throws a `ConfigError`. */
+  /** Returns the tools to offer to models. Throws a `ConfigError` if the options of the code mode are invalid. */
   #offeredBy({ tools: { codeMode: mode = false } = {} }: Config): ToolSet {
     return mode === false ? this.tools : inConfig('/tools/codeMode', () => codeMode(this.tools, mode === true ? {} : mode))
   }
@@ -311,7 +311,7 @@ export class AgentHost {
   }
 }
 
-/** Returns the data that determines a model: its settings, and the section of its provider. */
+/** Returns the data that determines a model: its settings, and its provider's section of the configuration. */
 function modelKeyOf(model: AnyModel, { providers = {} }: Config): unknown {
   if (typeof model === 'object' && 'generate' in model) return model
   const provider = typeof model === 'string' ? (model.split('/')[0] ?? '') : model.provider

@@ -31,7 +31,7 @@ export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
   }
 }
 
-/** Compiles the schema of an answer. Rejects with an `HttpProblem` 400. */
+/** Compiles the schema of an answer. Rejects with an `HttpProblem` 400 if the schema can't be compiled. */
 export async function openAnswerSchema(schema: JsonSchema, name: string): Promise<JsonSchema> {
   try {
     return (await openForeign(schema, name)).schema

@@ -35,7 +35,7 @@ export interface ChatRequest {
   metadata?: Maybe<JsonObject>
 }
 
-/** Converts a request to a run. Rejects with an `HttpProblem` 400. */
+/** Converts a request to a run. Rejects with an `HttpProblem` 400 if a message or a schema is invalid. */
 export async function orderOfChat(request: ChatRequest, caller: Caller, context: unknown): Promise<RunOrder> {
   request.messages.forEach(checkParts)
   return {
@@ -74,7 +74,10 @@ export function wantsJson({ response_format: format }: ChatRequest): boolean {
 
 const anyAnswer: JsonSchema = { type: 'object' }
 
-/** Compiles the schema of a JSON answer. If `given` is undefined, any object is valid. Rejects with an `HttpProblem` 400. */
+/**
+ * Compiles the schema of a JSON answer. If `given` is undefined, any object is valid. Rejects with an `HttpProblem` 400 if the schema can't
+ * be compiled.
+ */
 export async function answerSchema(given: JsonObject | undefined, param: string): Promise<JsonSchema> {
   if (given === undefined) return anyAnswer
   return openAnswerSchema(given, param)

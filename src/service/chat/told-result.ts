@@ -11,14 +11,14 @@ export function needsClient({ pending }: RunResult): boolean {
   return pending.some(({ kind }) => kind === 'client_tool')
 }
 
-/** Returns the calls that the client must run. Their arguments are the model's original text, unless they were repaired. */
+/** Returns the calls that the client must run. Their arguments are the model's original text, unless that text had to be corrected. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   const made = new Map(toolCalls.map((call) => [call.id, call]))
   return pending
     .filter(({ kind }) => kind === 'client_tool')
     .map(({ toolCallId, tool, args }) => {
       const call = made.get(toolCallId)
-      // The original text is not used if the arguments were repaired, because the text doesn't contain the repairs.
+      // If the arguments had to be corrected, the original text is not used, because it lacks the corrections.
       const written = call?.repairs === undefined ? call?.rawArguments : undefined
       return { id: toolCallId, type: 'function', function: { name: tool, arguments: written || JSON.stringify(args) } }
     })

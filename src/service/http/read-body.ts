@@ -25,7 +25,7 @@ interface BodyOptions {
   incoming?: IncomingMessage | undefined
 }
 
-/** Reads and validates the JSON body of a request. Limits its size and its depth. Rejects with an `HttpProblem`. */
+/** Reads and validates the JSON body of a request. Rejects with an `HttpProblem` if the body is invalid, too large or nested too deeply. */
 export async function readBody(request: Request, { maxBytes, maxValues, check, incoming }: BodyOptions): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
@@ -109,8 +109,8 @@ function parseBody(text: string, maxValues: number): unknown {
 }
 
 /**
- * Returns the reason to refuse a value: the value is nested too deeply, or has a key that later code could mistake for a prototype. Returns
- * undefined if the value is acceptable.
+ * Returns the reason to refuse a value: it is nested too deeply, or has the key `__proto__`, with which later code could change a
+ * prototype. Returns undefined if the value is acceptable.
  */
 export function objectionTo(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined

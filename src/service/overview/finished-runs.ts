@@ -74,7 +74,7 @@ export class FinishedRuns {
 
   /**
    * Returns the runs that ended after the time `after`. If older runs were dropped, `since` in the result is later than `after`. Rejects
-   * with an `HttpProblem`.
+   * with an `HttpProblem` if the store can't be read.
    */
   async since(after: number): Promise<{ runs: FinishedRun[]; since: number }> {
     if (performance.now() - this.#readAt >= restMs) {

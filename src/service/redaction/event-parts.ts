@@ -1,6 +1,6 @@
 import { agentTools } from '../../agent/nested/nested-items.ts'
 import type { RunResult } from '../../agent/types/options.ts'
-/** Converts the parts of events and results that have a special form when they are shown. */
+/** Converts parts of events and results to the form in which clients get them. */
 import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json.ts'
 import { type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
@@ -9,7 +9,7 @@ import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import { decidedPart, hideParts, REDACTED } from '../../core/redaction/spans.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 
-/** Parses arguments. Returns undefined if they are not JSON, which a model's arguments may be, or if they have more than `most` values. */
+/** Parses the arguments that a model wrote. Returns undefined if the text is not JSON, or if it has more than `most` values. */
 export function argumentsIn(json: string, most: number): Json | undefined {
   try {
     return parseUpTo(most, json) as Json | undefined

@@ -210,7 +210,7 @@ export class EventRedactor {
   async #clean(event: RunEvent): Promise<RunEvent> {
     if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_END) {
-      // The value is left out, because the content has it in the form that is sent to the model.
+      // The value that the tool returned is left out, because `content` contains it as the model gets it.
       const { value: _value, args, ...end } = event
       const result = await this.#hideText(event.result, event.tool)
       return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }

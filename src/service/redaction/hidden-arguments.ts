@@ -73,7 +73,7 @@ function isHolder(value: unknown): value is object {
 
 /**
  * Converts decisions from the API to decisions on a run. Throws an `HttpProblem` 400 if a decision approves or answers an item with hidden
- * parts without acknowledging them, or if its arguments contain the placeholder of a hidden value.
+ * parts without acknowledging these parts. Also throws it if the arguments of a decision contain the placeholder of a hidden value.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   const itemOf = itemFinder(pending)

@@ -47,7 +47,10 @@ export function summaryText(text: string): ReasoningItem['summary'][number] {
   return { type: 'summary_text', text }
 }
 
-/** The names of the events for an item with text, and the name of the field with the index of its only part. */
+/**
+ * For each type of item with text: the names of its events, the name of the field with the index of its part, and a function that creates
+ * this part.
+ */
 export const textEvents: Readonly<Record<TextItem['type'], { part: string; text: string; number: string; partOf(text: string): object }>> =
   {
     message: { part: 'response.content_part', text: 'response.output_text', number: 'content_index', partOf: outputText },

@@ -237,7 +237,7 @@ export class ResponseReply implements ClientReply {
   }
 }
 
-/** Returns the settings of the request in the form that the response has. */
+/** Returns the settings of the request in the format of a response. */
 function settingsOf(id: string, request: ResponseRequest, isKept: boolean): object {
   return {
     id,

@@ -28,7 +28,7 @@ export interface ResponseRequest {
   metadata?: Maybe<Record<string, string>>
 }
 
-/** Converts the input of a request. Throws an `HttpProblem` 400. */
+/** Converts the input of a request to messages. Throws an `HttpProblem` 400 if an item is invalid. */
 export function readInputItems({ input }: ResponseRequest): ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   return blamingRequest(() => messagesFromItems(input))

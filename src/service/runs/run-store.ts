@@ -91,7 +91,7 @@ export class RunStore {
     })
   }
 
-  /** Opens the store, and resumes runs that no process executes. Rejects with `invalid_option`. */
+  /** Opens the store, and resumes runs that no process executes. Rejects with `invalid_option` if the store can't be opened. */
   async open(place: RunPlace): Promise<void> {
     const { host, logger } = this.#parts
     const { feed } = this
@@ -202,7 +202,7 @@ export class RunStore {
     return run
   }
 
-  /** Returns the caller's newest run of a chat or thread. Rejects with an `HttpProblem` 503. */
+  /** Returns the caller's newest run of a chat or thread. Rejects with an `HttpProblem` 503 if the store can't be read. */
   async latestOf(thread: string, caller: Caller): Promise<ServiceRun | undefined> {
     const here = this.#running
       .all()
@@ -221,7 +221,10 @@ export class RunStore {
     return this.#stored.watch(run)
   }
 
-  /** Returns the file of a run's recording, in pieces. Rejects with an `HttpProblem`. */
+  /**
+   * Returns the file of a run's recording, in pieces. Rejects with an `HttpProblem`: 404 if there is no recording, 409 while the run is
+   * running.
+   */
   recordingOf(run: ServiceRun): Promise<string[]> {
     return this.#parts.recordings.fileOf(run, this.#executionOf(run.head).recordings)
   }
@@ -235,14 +238,14 @@ export class RunStore {
     await reveal(this.#running.all())
   }
 
-  /** Lists the runs that the caller may see, newest first. Rejects with an `HttpProblem`. */
+  /** Lists the runs that the caller may see; see `listRuns`. */
   async list(caller: Caller, query: ListQuery): Promise<RunList> {
     await this.showAll()
     await this.#opened.stored.caretaker.forgetOld()
     return listRuns(query, this.#listSources(caller))
   }
 
-  /** Lists the sessions of the runs that the caller may see. Rejects with an `HttpProblem`. */
+  /** Lists the sessions of the runs that the caller may see. */
   async sessions(caller: Caller, query: ListQuery): Promise<ShownSession[]> {
     await this.#opened.stored.caretaker.forgetOld()
     return listSessions(query, this.#listSources(caller))

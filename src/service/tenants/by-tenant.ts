@@ -33,7 +33,7 @@ export class ByTenant<Part> {
     return found.part
   }
 
-  /** Returns the parts to which a run belongs: the common part, and the parts of its tenants. */
+  /** Returns the parts that include a run: the common part, and the parts of its tenants. */
   with(run: Pick<Owned, 'tags'>): Part[] {
     const parts = [this.whole]
     for (const { tags, part } of this.#parts.values()) if (hasTags(run, tags)) parts.push(part)

@@ -89,7 +89,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
 
 /**
  * Streams the newest run of the thread, from its start or from its last resumption. The run must be running, or must have received
- * decisions, possibly on another page. Otherwise, responds with 204. Rejects with an `HttpProblem`.
+ * decisions, possibly on another page. Otherwise, responds with 204. Rejects with an `HttpProblem` 429 if the caller has too many open
+ * streams.
  */
 export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Answer> {
   const run = await parts.runs.latestOf(thread, caller)

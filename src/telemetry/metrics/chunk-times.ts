@@ -2,8 +2,8 @@ import type { PieceTimes } from '../../agent/types/model-call.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 
 /**
- * Maximum number of values that are recorded for a response. Recording a value takes an SDK microseconds, and a response may have thousands
- * of pieces.
+ * Maximum number of values that are recorded for a response. The SDK needs microseconds to record a value, and a response may have
+ * thousands of pieces.
  */
 const mostRecorded = 8
 

@@ -78,7 +78,7 @@ function partOf(part: ContentPart): AgUiContent {
 
 /**
  * Sends a stored conversation as an AG-UI response, for a client that was reloaded or runs on another device. The response contains a
- * snapshot of the messages, and the interrupts with which the run in `waiting` was paused. Throws `invalid_message` and `invalid_option`.
+ * snapshot of the messages, and the interrupts of the run in `waiting`. Throws `invalid_message` and `invalid_option`.
  *
  * ```ts
  * const session = await sessions.get(threadId)

@@ -40,7 +40,9 @@ export class UIMessageWriter implements ResponseWriter {
   #part: { type: 'text' | 'reasoning'; id: string } | undefined
   #parts = 0
   #isInStep = false
-  /** Whether the run has asked a model in this response. Earlier events belong to calls that a previous response has sent. */
+  /**
+   * Whether the run has sent a model request since this response started. Earlier events belong to calls that a previous response has sent.
+   */
   #hasAsked = false
   /** Whether the first events of the current step are no longer stored. */
   #isBehind = false

@@ -90,7 +90,7 @@ export class RunResponses {
     return this.#openForGood === 0
   }
 
-  /** Opens a response. Throws `invalid_option`. */
+  /** Opens a response. Throws `invalid_option` if an option is invalid. */
   respond(options: ResponseOptions = {}): Response {
     checkResponseOptions(options)
     const { format = eventFormat, lastEventId, onDisconnect = 'abort', heartbeatMs = 15_000, stallMs = 30_000, headers } = options

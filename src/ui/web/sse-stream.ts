@@ -130,7 +130,10 @@ export class SseStream {
     output?.end()
   }
 
-  /** Drops a reader that reads nothing. The reason is only an error of the stream, because the reader would not receive a frame. */
+  /**
+   * Drops a reader that reads nothing. The reason becomes the error of the stream. No frame with the reason is sent, because the reader
+   * would not receive it.
+   */
   drop(reason: string): void {
     const output = this.#output
     this.#end('gone')
@@ -141,7 +144,7 @@ export class SseStream {
     return this.#output?.room() ?? 0
   }
 
-  /** Sends the events of a short time together, because one piece of a model's response may cause many events. */
+  /** Sends events that occur within a short time together, because one piece of a model's response may cause many events. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true

@@ -49,7 +49,7 @@ export class KeyedInput {
   #words: readonly string[] = []
   #search: HistorySearch | undefined
   /**
-   * The position of the current text in the history, counted back from the newest prompt, which is 1. 0 means the text that the person is
+   * The position of the current text in the history: 1 is the newest prompt, 2 the prompt before it. 0 is the text that the person is
    * typing.
    */
   #back = 0

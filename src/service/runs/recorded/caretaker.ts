@@ -8,7 +8,7 @@ import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
 /** How often the caretaker looks for runs to resume, and for data to delete, in milliseconds. */
 const lookEveryMs = 1_000
 const tidyEveryMs = 5_000
-/** The delay before a failed attempt to resume a run is repeated: the first and the longest delay, in milliseconds. */
+/** After a failed attempt to resume a run, the caretaker tries again: the first and the longest delay between attempts, in milliseconds. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
 /** How long an ended run stays in the journal if the service doesn't list it, in milliseconds. */
@@ -93,7 +93,7 @@ export class Caretaker {
     try {
       const run = runs.followed.get(runId) ?? (await runs.recorded(runId))
       if (isHere(runId)) return
-      // If the run has been given up, resuming it only ends it in the journal.
+      // A run that was given up is not resumed. Starting it only ends it in the journal.
       if (run.status === 'ended') await runs.engine.start(runId)
       else await carryOn(run)
       this.#retries.delete(runId)

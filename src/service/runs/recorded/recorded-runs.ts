@@ -105,7 +105,7 @@ export class RecordedRuns implements Execution {
     return new EventWriter(run, this.#parts)
   }
 
-  /** Checks whether a caller may start another run. Rejects with an `HttpProblem` 429. */
+  /** Rejects with an `HttpProblem` 429 if a caller has too many waiting runs to start another run. */
   async checkRoom({ name }: Caller): Promise<void> {
     checkRoom(this.#parts.bounds(), await this.shown.waiting({ caller: name }))
   }
@@ -116,7 +116,10 @@ export class RecordedRuns implements Execution {
     return shown && this.#withResult(shown)
   }
 
-  /** Reads a run from the journal. Used for a run whose process died during the start, because such a run is not shown yet. */
+  /**
+   * Reads a run from the journal. Used for a run whose process died during the start, because such a run may not be in the store of shown
+   * runs.
+   */
   async recorded(runId: string): Promise<ServiceRun> {
     const shown = await this.get(runId)
     if (shown !== undefined) return shown
