@@ -157,7 +157,7 @@ export class History {
     if (this.#visible !== this.#messages) this.compact(this.#compaction)
   }
 
-  /** Appends messages of any kind. Repairs them like the messages that are passed to the constructor. */
+  /** Appends messages of any kind. Repairs these messages in the same way as the constructor. */
   extend(messages: readonly MessageInput[]): void {
     this.#load(toChatMessages(messages), 0)
   }

@@ -16,7 +16,7 @@ export interface RequestSettings {
    * model make it. Default `'auto'`.
    */
   toolChoice?: ToolChoice
-  /** `false`: asks for at most one call per response, if the provider supports it. Default: the provider's default. */
+  /** `false` asks for at most one call per response, if the provider supports it. Default: the provider's default. */
   parallelToolCalls?: boolean
   /** Names of the tools that the model gets. Other tools can't be called. Default: all. */
   activeTools?: readonly string[]
@@ -60,8 +60,8 @@ export interface RequestSettings {
   /** How often the model may answer again after `output` or a guardrail has refused its answer. Default 2. */
   outputRetries?: number
   /**
-   * Keeps a long conversation within the model's context window: `maxTokens`, `estimate`, `summarise`. The result has the whole
-   * conversation. Default: off.
+   * Keeps a long conversation within the model's context window. The option has the fields `maxTokens`, `estimate` and `summarise`. The
+   * result has the whole conversation. Default: off.
    *
    * @see [long conversations](docs/long-conversations-and-steering.md)
    */

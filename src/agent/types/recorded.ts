@@ -116,7 +116,10 @@ export interface Reply {
   kind: 'reply'
   /** The model's message. If the turn continues a text that was cut off, the message has only the new part. */
   message: AssistantMessage
-  /** The answer, if it differs from the message's text: its JSON if it has a schema, or the text without the model's commentary. */
+  /**
+   * The answer, if it differs from the text of the message. An answer with a schema is JSON, and other answers are the text without the
+   * model's commentary.
+   */
   answer?: string
   planned: PlannedCall[]
   step: RunStep
@@ -176,7 +179,7 @@ export interface ToolRound {
   intents: Intent[]
   /** The record of the call whose result is the output of the run. */
   final?: ToolCallRecord
-  /** The agent that has the conversation from now on. If several calls hand it over, the last call counts. */
+  /** The agent that has the conversation from now on. If several calls hand the conversation over, the last call counts. */
   handoff?: Handoff
   /** The reason of the guardrail that ends the run. */
   stop?: string

@@ -116,7 +116,7 @@ export interface RunState {
 /** The fields of every result, however the run ended. */
 interface RunOutcome<Call> {
   runId: string
-  /** The answer as text. If the answer has a schema, its JSON. */
+  /** The answer as text. An answer with a schema is written as JSON. */
   text: string
   /** The whole conversation without the instructions. Pass it back as `messages`. */
   messages: ChatMessage[]

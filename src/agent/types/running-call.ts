@@ -84,5 +84,5 @@ export interface CallOutcome {
 /** Runs a call. Never rejects because its tool failed. */
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
 
-/** Wraps a call. The wrapper may change the call, answer or refuse it without running the function, and change its outcome. */
+/** Wraps a call. The wrapper may change the call or its outcome. It may also return a result or a refusal without running the function. */
 export type AroundTool = (next: RunCall) => RunCall

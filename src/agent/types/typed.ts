@@ -10,7 +10,7 @@ export type AgentTools = readonly AnyTool[] | ToolSet
 /** Tools that need no context besides this context. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
-/** The context that all of these tools need together. Each tool may need a part of it. */
+/** The context that all of these tools need together. Each tool may need only a part of this context. */
 type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
 
 /** The context that an agent needs: the context of its own type, and the context of its tools. */
