@@ -16,7 +16,10 @@ export interface ScriptLimits {
   timeoutMs?: number
   /** Maximum memory of the script's VM, in bytes. Default 64 MiB. */
   memoryBytes?: number
-  /** Maximum size of the return value, of the printed output and of the arguments of one call, in bytes. Default 1 MiB. */
+  /**
+   * Maximum size of the return value, in bytes. The same limit applies to the printed output and to the arguments of each call. Default 1
+   * MiB.
+   */
   outputBytes?: number
   /** Maximum number of calls that the script may make. Default 100. */
   calls?: number
@@ -146,8 +149,8 @@ class CodeModeTools implements ToolSet {
   }
 
   /**
-   * Whether the model calls the tool directly, because `keep` names the tool, or because the tool ends the run or hands it over, which
-   * works only outside scripts.
+   * Whether the model calls the tool directly. It does if `keep` names the tool. It also does if the tool ends the run or hands it over,
+   * which works only outside scripts.
    */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)

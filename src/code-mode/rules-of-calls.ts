@@ -3,7 +3,10 @@ import type { AgentRules } from '../agent/types/options.ts'
 
 type CallRules = Required<Pick<AgentRules<never>, 'hooks' | 'plan' | 'around' | 'guardrails'>>
 
-/** Returns the hooks, entries and guardrails of a run that apply to calls. They also apply to the calls of a script. */
+/**
+ * Returns the run's hooks, guardrails, and entries of `plan` and `around` that apply to tool calls. They also apply to the calls of a
+ * script.
+ */
 export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   const { rules = {} } = agent
   return {

@@ -33,7 +33,9 @@ export interface ScriptResult {
   value?: Json
   /** The text that the script printed. Absent if the script printed nothing. */
   output?: string
-  /** Notes on calls that ran with other arguments than the script passed. Absent if every call ran with the arguments of the script. */
+  /**
+   * Notes on calls whose arguments were changed before the call ran. Absent if every call ran with the arguments that the script passed.
+   */
   notes?: string[]
 }
 
@@ -118,9 +120,7 @@ function readEnd(text: string): ScriptResult {
   return result
 }
 
-/**
- * Returns the text of the result for the model. The result may be any value, because a hook or an entry of the plan may have replaced it.
- */
+/** Returns the text of the result for the model. The result may be any value, because a hook or an entry of `plan` may have replaced it. */
 export function showResult(result: unknown): string {
   if (!isScriptResult(result)) return resultText(result)
   const { value, output, notes = [] } = result

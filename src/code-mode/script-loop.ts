@@ -202,7 +202,7 @@ function carriedOut({ run, state }: Execution): string {
   return calls.length === 0 ? '' : ` These calls were carried out: ${shown}${more}.`
 }
 
-/** Describes the calls that ran with other arguments than those of the script. */
+/** Describes the calls whose arguments were changed before the call ran. */
 function changedCalls({ run, state }: Execution): string[] {
   return state.toolCalls.filter(isChanged).map(({ tool, args }) => {
     const { secrets } = run.agent.registry.get(tool) ?? {}
@@ -216,7 +216,7 @@ function isChanged({ content, args = {} }: ToolCallRecord): boolean {
   return withoutNote(content, args) !== content
 }
 
-/** Removes the note that a call ran with other arguments, which is meant for a model, from the call's result. */
+/** Removes the note about changed arguments from a call's result. The note is meant for a model, not for a script. */
 function withoutNote(content: Content, args: JsonObject): Content {
   const note = otherArgumentsNote(args)
   if (typeof content !== 'string') {

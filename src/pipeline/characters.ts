@@ -19,7 +19,7 @@ export type CharacterKind =
   | 'closer'
   /** A quote that opens in some languages and closes in others. */
   | 'quote'
-  /** A character that shows, directly after a possible end, that the sentence continues. */
+  /** A character that continues the sentence if it directly follows a possible end. */
   | 'comma'
   | 'emoji'
   /** A character that belongs to the preceding one: accents, variation selectors, joiners. */

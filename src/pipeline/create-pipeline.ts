@@ -10,8 +10,8 @@ class SwitchedPipeline<Context> extends LLMPipeline<Context> {
 }
 
 /**
- * Creates the pipeline for the model's provider. The pipeline also fits if a `switchableModel` is switched later. Throws the same errors as
- * the constructor of that pipeline.
+ * Creates the pipeline for the model's provider. The pipeline still works if a `switchableModel` is switched to another provider later.
+ * Throws the same errors as the constructor of that pipeline.
  */
 export function createPipeline<Context = unknown>(options: PipelineOptions<Context>): LLMPipeline<Context> {
   checkOptionNames(options, pipelineOptionNames, '`createPipeline`')

@@ -11,7 +11,7 @@ export interface SentenceLanguage {
   beforeNumbers?: readonly string[]
   /** Words that often start a sentence and are rarely names. */
   starters?: readonly string[]
-  /** Months, before which `3.` is part of a date. */
+  /** Names of months. Before a month, `3.` is part of a date. */
   months?: readonly string[]
   /** Words after which `3.` is an ordinal: it ends the sentence only if one of `starters` follows. */
   beforeOrdinals?: readonly string[]

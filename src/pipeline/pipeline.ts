@@ -121,7 +121,7 @@ export class LLMPipeline<Context = unknown> {
     const isHeld = hasTools && !speakInterim
     const isLive = !isHeld && this.bus.hasListeners(Event.LLM_SENTENCE)
     const unfollow = isLive ? this.#liveSpeech.follow(speaker) : undefined
-    // A spoken text can't be taken back, so a text that is cut off ends there.
+    // Spoken text can't be retracted. If a response is cut off, the answer therefore ends at the cut.
     const { onCut = this.#onCut ?? (isLive ? 'end' : undefined) } = options
     try {
       const result = await this.#runner.run(

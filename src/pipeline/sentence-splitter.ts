@@ -41,10 +41,10 @@ const maxFollowerLength = 24
 /**
  * Splits a text into sentences as it arrives.
  *
- * A sentence ends at a line break, at `。！？!?` (but `!` and `?` not inside URLs and code, and none of them before a comma), and at a full
- * stop or ellipsis after which a sentence may start: after a space, not in lower case (as in rule SB8 of
- * https://unicode.org/reports/tr29/), and not after an abbreviation, an initial, an ordinal or the number of a list item. Closing quotes
- * and brackets, and emoji, belong to the sentence before.
+ * A sentence ends at a line break, and at the marks `。！？!?`. It continues after a mark if a comma follows, and after `!` or `?` inside a
+ * URL or code. A sentence also ends at a full stop or ellipsis if another sentence may start there: after a space, and not in lower case
+ * (as in rule SB8 of https://unicode.org/reports/tr29/). A full stop after an abbreviation, an initial, an ordinal or the number of a list
+ * item doesn't end the sentence. Closing quotes and brackets, and emoji, belong to the sentence before them.
  *
  * Sentences are the exact text without surrounding white space. They don't depend on how the text is split into pieces. A sentence is
  * returned as soon as the next character (rarely, the next word) shows that the sentence has ended. The time is linear in the length of the

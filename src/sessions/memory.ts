@@ -43,7 +43,7 @@ export function memorySessions(options: ExpiryOptions = {}): Sessions {
   return new Sessions(new MemorySessionStore(new SessionMemory(), expiryOf(options)))
 }
 
-/** The run that holds a session. The run is being executed by `owner`, or it waits: then there is a draft and no token. */
+/** The run that holds a session. While the run is executed, it has an `owner` and a `token`. While it waits, it has a `draft` instead. */
 interface EntryHold {
   runId: string
   durable: boolean
@@ -96,7 +96,7 @@ export class MemorySessionStore implements SessionStore {
     if (refused !== undefined) return refused
     const entry = found ?? this.#make(id)
     const token = crypto.randomUUID()
-    // Keeps the draft of the waiting run until the resumed run has made a change. If its process dies before that, the run waits again.
+    // Keeps the draft of the waiting run until the resumed run has made a change. If the process dies before that, the run waits again.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
@@ -123,7 +123,7 @@ export class MemorySessionStore implements SessionStore {
     if (entry?.hold === undefined) return
     const { hold, messages } = entry
     const resumedAt = untouched ? undefined : hold.resumedAt
-    // If the session waited before, it waits again.
+    // If the run was waiting before this claim, it waits again.
     if (keeps || hold.draft !== undefined) entry.hold = { ...hold, token: undefined, owner: undefined, resumedAt }
     else if (messages.length > 0) entry.hold = undefined
     else this.#memory.entries.delete(entry.id)

@@ -76,7 +76,7 @@ export class SessionWork {
     const hold = this.#holdOf(row)
     const refused = row.token === token ? undefined : refusalOf(hold, request)
     if (refused !== undefined) return refused
-    // Keeps the draft of the waiting run until the resumed run has made a change. If its process dies before that, the run waits again.
+    // Keeps the draft of the waiting run until the resumed run has made a change. If the process dies before that, the run waits again.
     const resumed = waitsFor === undefined ? sql`resumed_at` : sql`coalesce(resumed_at, ${this.#in.now()})`
     const kept = statusOf(hold) === 'idle' ? sql`waits_for = NULL, draft = NULL, resumed_at = NULL` : sql`resumed_at = ${resumed}`
     const claimed = sql`run = ${runId}, durable = ${Number(durable)}, epoch = ${epoch}, token = ${token}, ${this.#in.owned()}, ${kept}`
@@ -103,7 +103,7 @@ export class SessionWork {
     const { row } = yield* this.#claimed(claim)
     if (row === undefined) return
     const left = sql`${this.#in.noOwner}${untouched ? sql`, resumed_at = NULL` : sql``}`
-    // If the session waited before, it waits again.
+    // If the run was waiting before this claim, it waits again.
     if (keeps || row.draft !== null) yield sql`UPDATE ${this.#sessions} SET ${left} WHERE n = ${row.n}`
     else if (Number(row.length) > 0) yield sql`UPDATE ${this.#sessions} SET ${this.#noHold} WHERE n = ${row.n}`
     else yield* this.#remove(row)
@@ -202,14 +202,14 @@ export class SessionWork {
     }
   }
 
-  /** Creates the session and returns its row. Returns undefined if the session exists, or if somebody else creates it meanwhile. */
+  /** Creates the session and returns its row. Returns undefined if the session exists, or if another process creates it meanwhile. */
   *#made(id: string): Work<Row | undefined> {
     const row = yield* this.#row(id, this.#in.locked)
     if (row !== undefined && !this.#isExpired(row)) return undefined
     return (yield* this.#make(id, row)) ? yield* this.#row(id, this.#in.locked) : undefined
   }
 
-  /** Creates a session. If `expired` is given, deletes that session first. Returns false if somebody else has created the session. */
+  /** Creates a session. If `expired` is given, deletes that session first. Returns false if another process has created the session. */
   *#make(id: string, expired: Row | undefined): Work<boolean> {
     if (expired !== undefined) yield* this.#remove(expired)
     const now = this.#in.now()

@@ -43,13 +43,13 @@ export function* firstOf(statement: Statement): Work<Row | undefined> {
   return (yield statement)[0]
 }
 
-/** Work that needs no statement. */
+/** Returns work that executes no statement and has this result. */
 export function* given<T>(value: T): Work<T> {
   yield* []
   return value
 }
 
-/** The result of work. */
+/** The result type of work. Any other type is unchanged. */
 export type ResultOf<Done> = Done extends Work<infer T> ? T : Done
 
 export function isWork(value: unknown): value is Work<unknown> {
@@ -70,7 +70,7 @@ export async function doInTurn<T>(work: Work<T>, query: (text: string, values: u
   return next.value
 }
 
-/** Converts a statement to the parameters of `pg`. */
+/** Converts a statement to the text and values that `pg` expects. */
 function numbered({ sql: text, values }: Statement): [text: string, values: unknown[]] {
   let at = 0
   return [text.replace(/"[^"]*"|\?/g, (part) => (part === '?' ? `$${++at}` : part)), [...values]]

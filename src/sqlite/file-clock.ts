@@ -30,7 +30,7 @@ export class FileClock {
   }
 
   /**
-   * Stores the current time if the stored time is old, or if doubt about the clock has changed. Called at the end of every transaction that
+   * Stores the current time if the stored time is old, or if `doubtedSince` has changed. Called at the end of every transaction that
    * writes.
    */
   note(): void {

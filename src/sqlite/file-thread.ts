@@ -143,7 +143,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const eraseSoon = (kept: OpenStore<Tables>, { database }: OpenedFile<Tables>): void => {
     kept.erasing ??= setTimeout(() => {
       delete kept.erasing
-      // If emptying the log fails, the next erasing call empties it.
+      // If emptying the log fails, the log is emptied after the next call that erases data.
       tried(() => emptyLog(database))
     }, erasedWithinMs)
   }

@@ -150,7 +150,7 @@ function enter(
 }
 
 function leave(database: DatabaseSync, owner: Owner, { release }: Pick<Contents<never, never>, 'release'>): void {
-  // If writing to the disk fails, the next process finds this owner dead.
+  // If the write fails, the owner stays in the file, and the next process finds it dead.
   tried(() => {
     release(database, owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)

@@ -17,7 +17,7 @@ export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...ar
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? ResultOf<Value> : never
 
-/** Receives the warnings of the thread, and the news that the thread is lost. */
+/** Receives the thread's warnings. `lost` is called if the thread dies. */
 export interface Told {
   logger: Logger
   lost?: (problem: ToolloopError) => void

@@ -13,8 +13,8 @@ export interface TestModelOptions {
   /** The wire format of the model. Default: `'chat-completions'`. */
   wire?: WireName
   /**
-   * Decides whether the mock provider refuses a request, as in `MockProviderOptions`. With this option, every case also proves that the
-   * driver sends only accepted requests. Default: refuses nothing.
+   * Decides whether the mock provider refuses a request, as in `MockProviderOptions`. With this option, every case also checks that the
+   * driver sends only requests that are accepted. Default: refuses nothing.
    */
   refuse?: MockProviderOptions['refuse']
   /**

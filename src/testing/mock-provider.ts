@@ -26,7 +26,7 @@ export interface MockProviderOptions {
    */
   recordings?: readonly (string | readonly string[])[]
   /**
-   * Faults for all or some requests. If a fault replaces the script's answer, the next request gets the script's turn.
+   * Faults for all or some requests. If a fault replaces the script's answer, the script's turn is kept for the next request.
    *
    * Contract of a function: not awaited. Returning nothing means no fault. If it throws, the answer has status 400 and the message of the
    * error.
@@ -38,8 +38,8 @@ export interface MockProviderOptions {
    * Decides whether a request is refused.
    *
    * Contract: called before faults and script, synchronously. Return a text to answer with status 400 and this text as the message; the
-   * next request then gets the script's turn. Return undefined to accept the request. Default: every request whose body is a JSON object is
-   * accepted.
+   * script's turn is then kept for the next request. Return undefined to accept the request. Default: every request whose body is a JSON
+   * object is accepted.
    */
   refuse?: (request: MockScriptRequest) => string | undefined
   /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
@@ -271,7 +271,7 @@ async function readBody(req: IncomingMessage): Promise<string | undefined> {
   try {
     for await (const chunk of req) chunks.push(chunk as Uint8Array)
   } catch {
-    // The client has disconnected, and an incomplete request is ignored.
+    // The client has disconnected. Its incomplete request is ignored.
     return undefined
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -85,8 +85,8 @@ function keysOf(headers: Headers): string[] {
 }
 
 /**
- * Passes a body through unchanged. When the first payload arrives, calls `begun` with the list of payloads, to which later payloads are
- * added.
+ * Passes a body through unchanged. When the first payload arrives, calls `begun` with the list of payloads. Later payloads are added to
+ * this list.
  */
 function noting(isStream: boolean, begun: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
   const payloads: string[] = []
@@ -145,7 +145,10 @@ function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): stri
   return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
 }
 
-/** Returns a key that is the same for payloads of one kind about one part of the response. */
+/**
+ * Returns a key made from a payload's type and from the part of the response that it belongs to. Payloads with the same key belong
+ * together.
+ */
 function placeOf({ type, index, output_index }: Record<string, unknown>): string {
   return JSON.stringify([type, index, output_index])
 }

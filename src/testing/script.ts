@@ -76,7 +76,7 @@ export interface ScriptedTurn {
  */
 export type ScriptEntry<Request, Reply> = Reply | ((request: Request, index: number) => Reply | Promise<Reply>)
 
-/** The turns that answer one request each, in order, or one function that answers all requests. */
+/** A list of turns, each of which answers one request, in order. Or a function that answers all requests. */
 export type Script<Request, Reply> = readonly ScriptEntry<Request, Reply>[] | ((request: Request, index: number) => Reply | Promise<Reply>)
 
 /** A piece that a turn sends, or a pause between pieces. */

@@ -39,7 +39,7 @@ const atNextTurn = setImmediate
 
 /** Resolves when all data that has already arrived at this process's sockets has been read. */
 export function untilSocketsAreRead(): Promise<void> {
-  // Waits for the end of the current turn of the event loop, whose sockets may already have been polled, and for the end of the next turn.
+  // Waits for two turns of the event loop: in the current turn, the sockets may already have been polled.
   return new Promise((resolve) => void atNextTurn(() => void atNextTurn(resolve)))
 }
 

@@ -34,7 +34,7 @@ export type CreateAgent = (parts: AgentParts) => LangChainAgent
 
 const createLangChainAgent: CreateAgent = (parts) => createAgent(parts)
 
-/** The number of graph nodes that are visited per iteration: before the model, the model, the tools. */
+/** The number of graph nodes that are visited per iteration: the hook before the model, the model, and the tools. */
 const nodesAnIteration = 3
 
 /**

@@ -22,16 +22,16 @@ const pauses = [50, 2_000] as const
 /** How long to wait for a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
 /**
- * How long a transaction may be idle before the server ends it and releases its locks, in milliseconds. The limit is needed if a process
- * stops in the middle of a transaction.
+ * How long a transaction may be idle before the server ends it and releases its locks, in milliseconds. Without this limit, a process that
+ * hangs in the middle of a transaction would keep its locks.
  */
 const idleInTransactionMs = 30_000
 
-/** Maximum number of different statements that the connections of a pool prepare. */
+/** Maximum number of different statements that are prepared for one pool. */
 const mostPrepared = 200
 /**
- * Maximum number of values of a prepared statement. A statement with more values usually contains a list, and its text depends on the
- * length of the list.
+ * Maximum number of values of a prepared statement. Statements with more values are not prepared: they usually contain a list, so their
+ * text changes with the length of the list.
  */
 const mostValues = 30
 
@@ -40,8 +40,8 @@ function preparedName(text: string, prepared: Map<string, string>): string | und
   const known = prepared.get(text)
   // Skips statements that return all columns: such a prepared statement fails after another process has added a column.
   if (known !== undefined || prepared.size >= mostPrepared || /(SELECT|RETURNING) \*/i.test(text)) return known
-  // The name contains a digest instead of a number, because several clients may use the session, and each could give the same number to
-  // another statement.
+  // The name contains a digest of the text. Numbers could conflict: clients that share a session through a pooler could give the same
+  // number to different statements.
   const name = `toolloop_${digestOf(text).slice(0, 32)}`
   prepared.set(text, name)
   return name
@@ -71,7 +71,7 @@ export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'ur
     keepAlive: true,
     application_name: 'toolloop',
   })
-  // The listener is added as soon as the connection exists, because the connection may end before the pool passes it on.
+  // The listener is added as soon as the connection exists, because the connection may end before the pool hands it to a caller.
   const ignore = (): void => {}
   const prepared = new Map<string, string>()
   return pool.on('error', ignore).on('connect', (client) => {
@@ -99,7 +99,7 @@ export class Database {
 
   query: Query = (sql, values) => this.persistently(() => rowsOf(this.pool, sql, values))
 
-  /** Executes a statement once, for work that is not worth a retry. */
+  /** Executes a statement once, without retries. */
   attempt: Query = (sql, values) => rowsOf(this.pool, sql, values)
 
   /** Runs `work` in a transaction, which is rolled back if `work` throws. */

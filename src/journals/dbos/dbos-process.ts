@@ -32,7 +32,7 @@ class Execution {
   /** Resolves with the result of `work`, or rejects as soon as the execution is abandoned. */
   orLeft<T>(work: Promise<T>): Promise<T> {
     if (this.#left !== undefined) {
-      // The execution is abandoned, so an error of `work` is ignored.
+      // Errors of `work` are ignored once the execution is abandoned.
       work.catch(() => {})
       return Promise.reject(this.#left)
     }
@@ -64,7 +64,8 @@ const takenOverCodes = new Set([5, 24, 26])
 export interface LaunchOptions {
   url: string
   /**
-   * Opens the pool that DBOS uses. DBOS would open one without error listeners on new connections, so their errors would end the process.
+   * Opens the pool that DBOS uses. A pool opened by DBOS itself would have no error listeners on new connections, so a connection error
+   * would end the process.
    */
   openPool(): Pool
   logger: Logger
@@ -83,7 +84,7 @@ export class DbosProcess {
     this.#dbos = DBOS
     this.#problem = problem
     try {
-      // The number of recovery attempts is in effect unlimited, because DBOS doesn't decide which process resumes a run.
+      // This limit of DBOS must never apply, because the journal decides which process resumes a run.
       workflow ??= DBOS.registerWorkflow(executeHere, { name: 'toolloop', maxRecoveryAttempts: 1_000_000 })
     } catch (error) {
       throw new InvalidOptionError('launch', `\`dbosJournal\` to be called before \`DBOS.launch\` (${messageOf(error)})`, undefined)
@@ -108,8 +109,8 @@ export class DbosProcess {
           name: 'toolloop',
           systemDatabaseUrl: url,
           systemDatabasePool: pool,
-          // A random id, so that DBOS resumes no workflows itself. DBOS would resume the workflows of any executor with the same name, dead
-          // or alive, that have its own application version.
+          // A random id keeps DBOS from resuming workflows itself. With a fixed id, DBOS would resume the workflows of any executor that
+          // has the same id and application version, even if that executor is alive.
           executorID: crypto.randomUUID(),
           applicationVersion: 'toolloop',
           useListenNotify: false,

@@ -33,7 +33,7 @@ export interface DbosStoreOptions {
 const clearAfterMs = 1_000
 const noSteps: StepTotals = { steps: 0, characters: 0 }
 
-/** The parts that are available once the database was reached. */
+/** The parts that are available once the database has been reached. */
 interface Opened {
   runs: RunsTable
   shown: ShownRunsTable
@@ -50,7 +50,7 @@ export class DbosStore implements EngineStore {
   readonly #newSteps: NewSteps
   readonly #newEvents: NewEvents = new NewEvents((news) => this.#askShown((shown) => shown.appendEvents(news)))
   readonly #database: Database
-  /** The workflows that this process executes, with the totals of the steps that each has recorded. */
+  /** The workflows that this process executes, with the number and size of the steps that each has recorded. */
   readonly #executing = new Map<string, StepTotals>()
   #opening: Promise<Opened> | undefined
   readonly #toClear: string[] = []
@@ -222,7 +222,7 @@ export class DbosStore implements EngineStore {
       await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
       await this.#ask((runs) => runs.delete(doomed))
       deleted += doomed.length
-      // Stops at a partial batch, because runs that end meanwhile could keep the loop running.
+      // Stops after a batch that is not full. Otherwise, runs that end meanwhile could keep the loop running forever.
       if (doomed.length < prunedAtOnce) return deleted
     }
   }
@@ -314,7 +314,7 @@ export class DbosStore implements EngineStore {
   async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
     const steps = new Map<string, string>()
     for (const execution of await this.#pastExecutions(runId, epoch)) {
-      // The steps of an execution without any are not read, because a run that crashes repeatedly has many such executions.
+      // Executions without steps are skipped, because a run that crashes repeatedly has many of them.
       const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
       if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
       for (const { name, value } of recorded) steps.set(name, value)

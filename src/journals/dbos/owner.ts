@@ -91,7 +91,7 @@ export class Owner {
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
       const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())
-      // The timer need not keep the process alive, because the journal's connections do so while the journal is open.
+      // The timer doesn't need to keep the process alive: while the journal is open, its connections do.
       await new Promise((resolve) => setTimeout(resolve, left).unref())
     }
   }

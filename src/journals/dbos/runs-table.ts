@@ -21,7 +21,7 @@ import type { Owner } from './owner.ts'
 /** How long a living process may take to delete a run that has ended, in milliseconds. After that, other processes delete the run. */
 const clearedWithinMs = 2_000
 
-/** The total of the steps that an execution has recorded. */
+/** The number and size of the steps that an execution has recorded. */
 export interface StepTotals {
   steps: number
   /** The size of the steps' values, in characters. */
@@ -77,7 +77,7 @@ export class RunsTable extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, { stopReason, model }: ExecutionOutcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
-    // If an earlier attempt has succeeded, the run has already ended.
+    // If an earlier attempt at this call has succeeded, the run has already ended.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
     const where = sql`${this.in.hasId(runId)} AND ${isMine} RETURNING n`
     const update = sql`UPDATE ${this.#runs} SET ${ended}, updated_at = ${this.in.now()} WHERE ${where}`
@@ -86,7 +86,7 @@ export class RunsTable extends RunWork {
     if ((yield* firstOf(sql`WITH ended AS (${update}), ${forgotten} SELECT n FROM ended`)) === undefined) throw takenOver(runId)
   }
 
-  /** Pauses a run. `recorded` is the total of the steps that this execution has recorded. */
+  /** Pauses a run. `recorded` has the number and size of the steps that this execution has recorded. */
   *suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: StepTotals): Work<void> {
     const run = yield* this.found(runId)
     if (Number(run.epoch) !== epoch) throw takenOver(runId)
@@ -124,8 +124,8 @@ export class RunsTable extends RunWork {
   }
 
   /**
-   * Ends runs that are shown as finished and that no process executes, and returns them for deletion. If `runIds` is missing, selects all
-   * such runs, except those that have just ended, because their own processes delete them.
+   * Ends runs that are shown as finished and that no process executes. Returns these runs, so that the caller can delete them. Without
+   * `runIds`, selects all such runs, except those that have just ended: their own processes delete them.
    */
   *cleared(runIds?: readonly string[]): Work<Doomed[]> {
     const those = runIds === undefined ? sql`` : sql`AND id = ANY(${runIds})`

@@ -20,7 +20,7 @@ export async function checkSession(client: Client, database: Database): Promise<
   // will use.
   if (!('processID' in client) || client.processID === first) return
   const isShared = await database.transaction(async (query) => {
-    // After this statement, the transaction has a session. It may be the session that `client` had before.
+    // This statement makes the pooler assign a session to the transaction. It may be the session that `client` had before.
     await query('SELECT 1')
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(resolve, answerMs, true)

@@ -25,7 +25,8 @@ export class ShownRunsTable extends ShownWork {
         const parts = statements.map((statement, at) => sql`${new Statement(`part${at}`)} AS (${statement})`)
         return [sql`WITH ${joined(parts, ', ')} SELECT 1`]
       },
-      // Locks the check, because two runs that are stored at the same time might together exceed the room for waiting runs.
+      // Only one transaction at a time checks the room for waiting runs. Otherwise, two runs stored at the same time could together exceed
+      // it.
       lockRoom: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`toolloop room in ${schema}`}, 0))`,
       childTables: [],
     })

@@ -11,8 +11,8 @@ export type RunRow = Readonly<Record<string, unknown>>
 /** Maximum number of characters of the summaries in one answer. If a single summary is larger, it is still returned. */
 export const mostCharacters = 4_000_000
 /**
- * Maximum number of events in one answer, also used for the parts of a recording. It is lower than the capacity of a log, so that a reader
- * of the log misses no events.
+ * Maximum number of events in one answer. It is lower than the capacity of a log, so that a reader of the log misses no events. It also
+ * limits how many parts of a recording one query reads.
  */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000

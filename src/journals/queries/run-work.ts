@@ -131,8 +131,8 @@ export abstract class RunWork {
   }
 
   /**
-   * Delivers decisions to a run. `by` identifies this call. A repeated attempt passes the same value, because an earlier attempt may have
-   * succeeded.
+   * Delivers decisions to a run. `by` identifies this call. A retry passes the same value, so that it accepts the decisions that an earlier
+   * attempt has stored.
    */
   *deliver(runId: string, decisions: readonly NamedValue[], by: string): Work<void> {
     const run = yield* this.found(runId)
@@ -194,7 +194,7 @@ export abstract class RunWork {
     }
   }
 
-  /** Whether a run can continue that waits or is about to wait. */
+  /** Whether a run that waits, or is about to wait, can continue. */
   protected *canGoOn({ n, cancel_reason }: Row): Work<boolean> {
     const isDue = sql`taken = 0 AND (value IS NOT NULL OR deadline <= ${this.in.now()})`
     return (
@@ -203,7 +203,7 @@ export abstract class RunWork {
     )
   }
 
-  /** Marks the decisions made so far as taken. They become part of the run's input. */
+  /** Marks the decisions made so far as taken. The next execution of the run receives them. */
   protected *takeDecisions({ n, id }: Row): Work<void> {
     const isLate = sql`value IS NULL AND deadline <= ${this.in.now()}`
     // A wait that has expired without a decision has no value, so it gets the value that stands for "expired".
@@ -279,7 +279,7 @@ export async function inParts(deleteSome: () => Promise<number>): Promise<number
   for (let deleted = 0; ; ) {
     const more = await deleteSome()
     deleted += more
-    // Stops at a partial batch, because runs that end meanwhile could keep the loop running.
+    // Stops after a batch that is not full. Otherwise, runs that end meanwhile could keep the loop running forever.
     if (more < prunedAtOnce) return deleted
   }
 }

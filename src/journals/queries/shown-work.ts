@@ -48,7 +48,7 @@ export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now'
   readonly childTables: readonly string[]
 }
 
-/** The number of runs that one call of `giveUp` ends. */
+/** Maximum number of runs that one call of `giveUp` ends. */
 const givenUpAtOnce = 100
 
 /**
@@ -238,7 +238,7 @@ export abstract class ShownWork {
     let last = Math.max(after, Number(run.first_event) - 1)
     for (const row of yield* rowsOf(within(mostCharactersOfEvents, part, { column: 'data', order: 'id' }))) {
       const { id, type, data } = { id: Number(row.id), type: String(row.type), data: String(row.data) }
-      // A row may repeat events of the previous row, if the process that wrote it did not know that these events had been stored.
+      // A row may repeat events of the previous row: the process that wrote it may not have known that these events had been stored.
       for (const event of type === packedType ? unpackEvents(data, last) : [{ id, type, data }]) {
         events.push(event)
         last = event.id
@@ -267,8 +267,8 @@ export abstract class ShownWork {
   }
 
   /**
-   * Sends messages to a run. `by` identifies this call. A repeated attempt passes the same value, because an earlier attempt may have
-   * succeeded.
+   * Sends messages to a run. `by` identifies this call. A retry passes the same value, so that it doesn't repeat messages that an earlier
+   * attempt has stored.
    */
   *sendMessages(runId: string, messages: readonly string[], by: string): Work<boolean> {
     const run = yield* this.#find(runId)
@@ -384,7 +384,8 @@ export abstract class ShownWork {
   }
 
   /**
-   * Returns the statements that delete the hidden data of a finished run. `hasResult` says that the run's result is stored without a state.
+   * Returns the statements that delete what is not shown of a finished run: its secrets, its messages and the state in its result. Pass
+   * `hasResult` if the result is already stored without a state.
    */
   #hiding({ n }: Row, hasResult = false): Statement[] {
     const hidden = ['secrets', 'messages'].map((table) => sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`)

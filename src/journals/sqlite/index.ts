@@ -65,9 +65,9 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
 
 /**
  * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one process. If that
- * process dies, another process that already executes runs resumes its runs within seconds. `runner.recover()` resumes them immediately.
- * Throws `invalid_option`. The first run opens the file. That run fails with `journal_failed` if the disk is full, or if the file is
- * locked, damaged, read-only, or was created by a newer version or another program.
+ * process dies, its runs are resumed within seconds by any other process that already executes runs. `runner.recover()` resumes them
+ * immediately. Throws `invalid_option`. The first run opens the file. That run fails with `journal_failed` if the disk is full, or if the
+ * file is locked, damaged, read-only, or was created by a newer version or another program.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, journal: sqliteJournal({ file: 'data/runs.sqlite' }) })

@@ -75,7 +75,10 @@ export class RunsTable extends RunWork {
     if (recorded?.value !== value) throw new ToolloopError('journal_failed', `Step \`${key}\` of run \`${runId}\` is recorded already`)
   }
 
-  /** The same as `keepRecording` of the shown runs. This class also has the method, so that it can share a transaction with a step. */
+  /**
+   * The same as `keepRecording` of the shown runs. This class has the method too, so that a recording and a step can be stored in one
+   * transaction.
+   */
   *keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Work<boolean> {
     return yield* keepRecording(this.in, runId, attempt, parts)
   }

@@ -3,7 +3,7 @@ import { runsSchema } from './runs-schema.ts'
 import { RunsTable } from './runs-table.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
-/** Options that select the agent whose runs are in the store, and either the shown runs or the recorded runs. */
+/** Selects the runs of one agent, and either its shown runs or its recorded runs. */
 export interface RunsOptions {
   agent: string
   isShown: boolean

@@ -71,8 +71,8 @@ async function failureOf(work: () => Promise<unknown>): Promise<Error | undefine
 }
 
 /**
- * Gets a connection. If the connection ends, its error doesn't become an uncaught one. The listener is added in the callback, because a
- * promise might be resolved after the connection has ended.
+ * Gets a connection, with a listener that keeps its errors from becoming uncaught exceptions. The listener is added in the callback,
+ * because a promise might resolve only after the connection has ended.
  */
 function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
@@ -90,9 +90,9 @@ function ignore(): void {}
 /** The pauses between retries are 0.1, 0.2, 0.4, … s, up to 2 s. */
 const firstPauseMs = 100
 const longestPauseMs = 2_000
-/** The number of tries of most work, which last about three seconds. */
+/** The number of attempts for most work. With the pauses, they take about three seconds. */
 export const fewTries = 6
-/** The number of tries for storing a run's result, which last about half a minute. */
+/** The number of attempts to store a run's result. With the pauses, they take about half a minute. */
 export const manyTries = 20
 
 /**
@@ -111,8 +111,8 @@ export async function withRetries<T>(work: () => Promise<T>, tries: number = few
 }
 
 /**
- * SQLSTATE classes of problems that pass: lost connections, missing resources, operator intervention, and transactions that must be
- * retried. https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * SQLSTATE codes of temporary problems: lost connections, missing resources, operator intervention, and transactions that must be retried.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const passingStates = /^(08|53|57P)|^(25P03|40001|40P01)$/
 const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)$/

@@ -55,7 +55,7 @@ export class PostgresSessionStore implements SessionStore {
   pause: SessionStore['pause'] = (claim, draft) => this.#letGo(claim, () => this.#work.pause(claim, draft))
   unclaim: SessionStore['unclaim'] = (claim, options) => this.#letGo(claim, () => this.#work.unclaim(claim, options))
   release: SessionStore['release'] = (...given) => this.#do(() => this.#work.release(...given))
-  // A run reads its own session by number. This read is retried more often, because the run fails without it.
+  // Only a run passes a number, to read its own session. This read is retried more often, because the run fails without it.
   read: SessionStore['read'] = (session, range) =>
     this.#look(() => this.#work.read(session, range), typeof session === 'number' ? manyTries : fewTries)
   // Not retried, because a retry could not tell whether the first attempt had succeeded.
@@ -68,7 +68,7 @@ export class PostgresSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#do(() => this.#work.prune(olderThanMs), fewTries)
       deleted += more
-      // Stops at a partial batch. Without this rule, sessions that expire meanwhile could prolong the loop forever.
+      // Stops after a batch that is not full. Otherwise, sessions that expire meanwhile could keep the loop running forever.
       if (more < prunedAtOnce) return deleted
     }
   }

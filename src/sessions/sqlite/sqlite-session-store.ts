@@ -32,7 +32,7 @@ export class SqliteSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#file.call('prune', olderThanMs)
       deleted += more
-      // Stops at a partial batch. Without this rule, sessions that expire meanwhile could prolong the loop forever.
+      // Stops after a batch that is not full. Otherwise, sessions that expire meanwhile could keep the loop running forever.
       if (more < prunedAtOnce) return deleted
     }
   }

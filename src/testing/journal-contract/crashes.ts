@@ -54,7 +54,8 @@ async function reference({ place }: JournalKit): Promise<{ result: RunResult; mo
 function checkWorld({ expect }: JournalKit, world: World, result: RunResult, whole: RunResult): void {
   expect(world.startsOf('pay', 'refund').every((starts) => starts === 1)).toBe(true)
   const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
-  // The outcome `uncertain` means that a call was in flight when the process died, and may have taken effect. The result then differs.
+  // The outcome `uncertain` means that a call was in flight when the process died, and may have taken effect. The result then differs from
+  // that of an uninterrupted run.
   if (uncertain.length === 0) expect(comparable(result)).toEqual(comparable(whole))
   expect(uncertain.every(({ tool }) => tool === 'pay' || tool === 'refund')).toBe(true)
   expect(result.stopReason).toBe('answered')

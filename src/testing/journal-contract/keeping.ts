@@ -115,7 +115,7 @@ export const keepingCases: readonly JournalCase[] = [
       const [, found = '', part = ''] = ended.toolCalls.map(({ content }) => String(content))
       expect([found.includes('line 2346 \u0000 🙂 NEEDLE'), part.includes('line 3000 \u0000 🙂 hay')]).toEqual([true, true])
       expect(whole.death.recorded.every((size) => size < 4_000)).toBe(true)
-      // A process can die at three moments of each step. The moments of this loop cover all kinds of steps.
+      // A process can die at three moments of each step. This loop tests every fourth moment, which covers all kinds of steps.
       for (let dieAt = 2; dieAt <= whole.death.moments; dieAt += 4) {
         const runId = `run-${dieAt}`
         const dying = world.open(script, { ...options, dieAt })

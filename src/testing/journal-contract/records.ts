@@ -7,7 +7,7 @@ import type { Json } from '../../core/messages.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type LocalProcess, type ProcessOptions, refusalOf, usageOfTurn, type World } from './kit.ts'
 
-/** The turns of an agent that pays, reads and asks the next agent, whose turns are the same. */
+/** The turns of an agent that pays, reads and asks the next agent. The next agent has the same turns. */
 const level = (name: string): readonly ScriptedTurn[] => [
   {
     toolCalls: [
@@ -21,7 +21,7 @@ const level = (name: string): readonly ScriptedTurn[] => [
 ]
 const last: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'pay', args: { by: 'last' } }] }, { text: 'last is done' }]
 
-/** Opens a process in which three agents run inside each other. */
+/** Opens a process with three nested agents. */
 function openNested(world: World, options: ProcessOptions = {}): LocalProcess {
   const next = (agent: AgentRunner) => asTool(agent, { name: 'ask_next', description: 'x', effect: 'idempotent' })
   const inner = new AgentRunner({ model: world.model(last), tools: world.tools() })
@@ -93,7 +93,7 @@ export const recordCases: readonly JournalCase[] = [
       expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 8 * usageOfTurn.inputTokens])
       const calls = callsOf(world, 'whole')
       expect(calls.length).toBe(7)
-      // These moments cover every kind of moment.
+      // This loop tests every fifth moment, which covers every kind of moment.
       for (let dieAt = 1; dieAt <= whole.death.moments; dieAt += 5) {
         const runId = `killed-${dieAt}`
         const dying = openNested(world, { dieAt })

@@ -36,7 +36,7 @@ export interface MockFault {
   cutAfterBytes?: BodyMark
   /** The position at which the connection is destroyed. With 0, nothing is sent, not even headers. */
   resetAfterBytes?: BodyMark
-  /** The position at which an event is sent that is neither JSON nor UTF-8. The response then ends. */
+  /** The position at which the server sends an event that is neither valid JSON nor valid UTF-8, and then ends the response. */
   garbageAfterBytes?: BodyMark
   framing?: Framing | readonly Framing[]
   /** Maximum size of the chunks of the body, in bytes. A chunk may end inside a character. `'random'`: 1 to 16 bytes. */
@@ -54,7 +54,7 @@ export interface MockFault {
    * the body.
    */
   jsonErrorWith200?: true | JsonObject
-  /** Refuses the conversation as too long instead of using the script. The error has this provider's words. */
+  /** Refuses the conversation as too long instead of using the script. The error is worded as this provider words it. */
   contextOverflow?: boolean
   /** Closes the connection after the response although the headers announce keep-alive. */
   closeKeepAlive?: boolean
@@ -79,7 +79,7 @@ function isList(faults: MockFaults | undefined): faults is readonly (MockFault |
   return Array.isArray(faults)
 }
 
-/** Whether the fault replaces the script's answer. The next request then gets the script's turn. */
+/** Whether the fault replaces the script's answer. The script's turn is then kept for the next request. */
 export function replacesTurn(fault: MockFault): boolean {
   return (
     fault.status !== undefined ||

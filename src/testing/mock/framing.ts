@@ -20,8 +20,8 @@ type BodyPause = { type: 'wait'; until: PromiseLike<unknown> } | { type: 'conten
 export type BodyPart = { type: 'bytes'; bytes: Uint8Array } | BodyPause
 
 /**
- * The approximate size of a batch of events, in UTF-16 units. Batches are needed, because one write per event would cause most of the
- * server's cost.
+ * The approximate size of a batch of events, in UTF-16 units. Without batches, the server would spend most of its time on writes, one for
+ * each event.
  */
 const batchLength = 16 * 1024
 

@@ -106,7 +106,7 @@ class BodySender {
     for (let start = 0; start < bytes.length && !signal.aborted; ) {
       const end = this.#pieceSize === undefined ? bytes.length : Math.min(start + this.#pieceSize(), bytes.length)
       const piece = bytes.subarray(start, end)
-      // Waits for the write. Otherwise a slow reader would fill the memory, and bytes before a reset could be lost.
+      // Waits for the write. Otherwise, the data for a slow reader would fill the memory, and bytes before a reset could be lost.
       if (end < bytes.length && !res.writableNeedDrain) res.write(piece)
       else if (!(await settlesBeforeAbort(new Promise<void>((resolve) => void res.write(piece, () => resolve())), signal))) return false
       // Waits for one turn of the event loop, so that each piece is a separate chunk even for a client in the same process.

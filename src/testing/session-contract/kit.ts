@@ -51,7 +51,7 @@ export interface SessionProcess {
   kill(): Promise<void>
 }
 
-/** A type like `PromiseWithResolvers`, which is missing if a program is compiled with an older `lib`. */
+/** Replaces the type `PromiseWithResolvers`, which doesn't exist if a program is compiled with an older `lib`. */
 interface Gate {
   readonly promise: Promise<void>
   resolve(): void

@@ -3,7 +3,7 @@ import { refusalOf } from '../journal-contract/kit.ts'
 import { MemoryRuns } from '../memory-journal.ts'
 import { approvals, type SessionCase, type SessionProcess, textsIn } from './kit.ts'
 
-/** Creates a message of a page, with the id that the page has given it. */
+/** Creates a user message with an id, as a chat page sends it. */
 const said = (id: string, content: string): ChatMessage => ({ role: 'user', content, id })
 const inPlaceOf = (replaces: string) => ({ session: { id: 'chat', replaces } })
 
@@ -72,7 +72,8 @@ export const replacingCases: readonly SessionCase[] = [
       expect(textsIn(await world.open().sessions.read('chat'))).toEqual(talked)
       const busy = world.open().runner.run('hi', { session: { id: 'chat', replaces: 'u1', onBusy: 'refuse' } })
       expect(await refusalOf(busy)).toBe('session_busy')
-      // The new run waits until the run in progress ends. It then replaces that run's messages, which are in the replaced part.
+      // The new run waits until the run in progress ends. It then also replaces that run's messages, because they come after the replaced
+      // message.
       const after = world.open().runner.run(said('u1', 'short'), inPlaceOf('u1'))
       world.gate.resolve()
       await Promise.all([run, after])

@@ -66,7 +66,7 @@ function encodeOllamaModel(name: string): JsonObject {
 function readRequest(body: JsonObject): WireRequest {
   return {
     model: stringOf(body.model),
-    // Provider data is removed, because it only describes how the format differed, and equal conversations must be equal.
+    // Provider data is removed: it only describes how the format differed. Equal conversations then compare as equal.
     messages: messagesFromOpenAI(objectsIn(body.messages)).map(({ providerData: _, ...message }) => message),
     tools: Array.isArray(body.tools) ? body.tools.filter(isToolDefinition) : undefined,
     toolChoice: isToolChoice(body.tool_choice) ? body.tool_choice : undefined,

@@ -10,7 +10,7 @@ export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages' |
 export interface WireRequest {
   /** The model that was requested. */
   model?: string
-  /** The messages without provider data, so that equal conversations are equal. */
+  /** The messages without provider data, so that equal conversations compare as equal. */
   messages: ChatMessage[]
   /** The tools. Undefined if the body has no such key; `[]` if the list in the body is empty. */
   tools?: ToolDefinition[]
