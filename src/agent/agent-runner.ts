@@ -208,8 +208,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   /**
    * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and the journal resumes no more runs here. Waits up to
-   * `drainMs` milliseconds (default 20,000) for running work. Then releases recorded runs, as if the process had been killed: any other
-   * process can continue them, and callers in this process that wait for such a run get `runner_closed`. Aborts runs that are not recorded.
+   * `drainMs` milliseconds (default 20,000) for running work. Then releases recorded runs, as if the process had been killed. Any other
+   * process can continue them. Callers in this process that wait for such a run get `runner_closed`. Aborts runs that are not recorded.
    * Resolves when nothing is running. Leaves the journal and the sessions open: close them afterwards. Throws `invalid_option`.
    */
   close(options: CloseOptions = {}): Promise<void> {
@@ -242,8 +242,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Adds the options that the run was started with and that this process lacks; `restore` supplies them. Rejects with `not_restored` if it
-   * does not.
+   * Adds the options that the run was started with and that this process lacks. `restore` supplies them. Rejects with `not_restored` if
+   * `restore` fails or leaves one out.
    */
   async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
     const { needs, session, settings } = input

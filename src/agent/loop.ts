@@ -22,8 +22,8 @@ import type { Execution, Place } from './types/execution.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './types/recorded.ts'
 
 /**
- * THE LOOP. Asks the model, runs its calls and sends back their results until `decideNext` ends the run. Decides only by the results of
- * steps, so a run can be resumed from its recorded steps.
+ * THE LOOP. Asks the model, runs its calls and sends back their results until `decideNext` ends the run. Its decisions depend only on the
+ * results of steps, so a run can be resumed from its recorded steps.
  */
 export async function runLoop(execution: Execution): Promise<Ending> {
   for (let place: Place = { iteration: 1 }; ; ) {

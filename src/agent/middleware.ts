@@ -27,9 +27,9 @@ import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './types/pla
 import type { AroundTool } from './types/running-call.ts'
 
 /**
- * Composes all lists of a run when the run starts, and again after a handoff. A feature acts in one of two kinds of places. An entry of a
- * *plan* decides in advance: it may change, refuse, answer or ask, and its decision is recorded. An entry *around* a step wraps the step
- * and calls `next`. It never waits for people, unless it is around a whole turn: such an entry runs outside the turn's step.
+ * Composes the plans and wrappers of a run when the run starts, and again after a handoff. A feature acts in one of two kinds of places. An
+ * entry of a *plan* decides in advance: it may change, refuse, answer or ask, and its decision is recorded. An entry *around* a step wraps
+ * the step and calls `next`. It never waits for people, unless it is around a whole turn: such an entry runs outside the turn's step.
  */
 export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>): Layers {
   return {

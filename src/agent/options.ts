@@ -29,7 +29,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** Returns the options of an agent that also apply to a run that another agent hands over to this agent. */
+/** Returns the options of an agent that also apply when another agent hands a conversation over to it. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}

@@ -67,7 +67,7 @@ export function waitsWithinText(agent: string): string {
 
 export const neverStartedText = 'Cancelled: the run ended before this call could run.'
 
-/** Reasons that the sentences above contain. */
+/** Reasons to insert into the texts above. */
 export const approvalFailed = 'the approval failed'
 export const nobodyDecided = 'nobody decided in time'
 export const shownAlready = 'it would change what was shown already'

@@ -21,7 +21,7 @@ type IterationStep =
   | 'steer'
   /** Whether `stopWhen` ends the run. */
   | 'stop'
-  /** Whether the guardrails of another agent refuse to take over the conversation. */
+  /** Whether another agent's guardrails prevent it from taking over the conversation. */
   | 'handoff'
   /** Whether the run has to end before it waits. */
   | 'wait'

@@ -39,8 +39,8 @@ export interface Guardrail<Context = unknown> {
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Awaitable<GuardrailVerdict<string>>
   /**
-   * Shows text before the response is complete: `output` is called with one piece at a time, and each piece is shown when it has passed.
-   * `'sentences'`: `text` is one sentence, or 1,000 characters of a long sentence. `{ window: n }`: `text` is n further characters,
+   * If set, text is shown before the response is complete. `output` is called with one piece at a time, and each piece is shown when it has
+   * passed. `'sentences'`: `text` is one sentence, or 1,000 characters of a long sentence. `{ window: n }`: `text` is n further characters,
    * preceded by the last n characters that have passed. If a guardrail with `output` has no `stream`, or the answer has a schema, the whole
    * text is checked at once.
    *

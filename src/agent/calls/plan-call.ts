@@ -8,8 +8,8 @@ import type { CallWork } from '../types/running-call.ts'
 import { prepareAgain } from './tool-call.ts'
 
 /**
- * How often an approver may change the arguments of a call that the plan keeps sending to an approval. After that, the call is refused.
- * Without this limit, the plan and the approver could alternate forever.
+ * How often an approver may change the arguments of a call if the plan asks for another approval each time. After that, the call is
+ * refused. Without this limit, the plan and the approver could alternate forever.
  */
 const mostEdits = 2
 

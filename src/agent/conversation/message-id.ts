@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../../core/messages.ts'
 
-/** The id of a message on a page: the message's own id, or an id derived from its position in the conversation. */
+/** The id of a message on a page: a user's message may have its own id. Any other id is derived from the position in the conversation. */
 export function messageIdOf(message: ChatMessage, at: number): string {
   return message.role === 'user' && typeof message.id === 'string' && message.id !== '' ? message.id : `message-${at}`
 }

@@ -197,8 +197,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Completes the caller's options. If that fails and the caller passes no decision, returns the options unchanged, because the caller may
-   * only wait for another process.
+   * Completes the caller's options. If that fails and the caller passes no decision, returns the options unchanged: such a caller may only
+   * be waiting for a run in another process.
    */
   async #restored(recorded: RecordedStart, asked: GivenHere, decides: boolean): Promise<GivenHere> {
     try {

@@ -68,8 +68,8 @@ export class Releases {
 
 /**
  * How long a run that was taken over from a dead process is executed alone, in milliseconds. The time is very short after the first deaths,
- * because most runs did not cause them and must not wait for one another. It grows with the number of processes that have died, so that a
- * run that kills its process interrupts no other runs.
+ * because most runs did not cause the deaths and must not wait for one another. It grows with the number of processes that have died, so
+ * that a run that kills its process interrupts no other runs.
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 

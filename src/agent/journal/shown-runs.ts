@@ -1,8 +1,9 @@
 import type { RunStatus } from '../../core/runs/run-states.ts'
 
 /**
- * Stores the runs that a host shows, with their owners, events and results, next to their journal. Lists and views of runs read only this
- * store. Any number of processes may use the store at once: each call is one transaction, and is durable when it resolves.
+ * Stores the runs that a host application shows, with their owners, events and results. The store is kept beside the journal of the runs.
+ * Lists and views of runs read only this store. Any number of processes may use the store at once: each call is one transaction, and is
+ * durable when it resolves.
  *
  * Contract: all methods are awaited, and reject with `journal_failed` if the store can't be read or written.
  */

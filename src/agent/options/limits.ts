@@ -47,7 +47,7 @@ function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: numb
   return { overBytes, shownBytes, keptBytes }
 }
 
-/** `maxIterations` by either of its names. Throws `invalid_option` if the two contradict each other. */
+/** The value of `maxIterations` or, under its older name, `maxToolRounds`. Throws `invalid_option` if both are set and differ. */
 export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never>): number | undefined {
   if (maxIterations !== undefined && maxToolRounds !== undefined && maxIterations !== maxToolRounds) {
     throw new InvalidOptionError('maxToolRounds', `the same as \`maxIterations\` (${maxIterations}) when both are given`, maxToolRounds)

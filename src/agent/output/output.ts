@@ -105,7 +105,7 @@ export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): 
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
 }
 
-/** The last result of `withAnswerTool` for each answer tool. */
+/** For each answer tool, the last arguments and the last result of `withAnswerTool`. */
 const views = new WeakMap<AnyTool, { of: ToolSet; view: ToolSet }>()
 
 /**

@@ -14,8 +14,8 @@ interface ReadingTerms extends FittingTerms {
 }
 
 /**
- * Reads the answer from a text that should be JSON of the schema, bare or in a code fence. Any other text may contain exactly one JSON
- * value that fits the schema; that is the answer. Never rejects.
+ * Reads the answer from a text. The whole text should be JSON that fits the schema, bare or in a code fence. Otherwise, the answer is the
+ * only JSON value in the text that fits the schema. Never rejects.
  */
 export async function readAnswer(format: OutputFormat, text: string, terms: ReadingTerms): Promise<Answer> {
   const parsed = parseArguments(format.wrapped ? asWrapped(unfenced(text)) : unfenced(text))

@@ -79,7 +79,7 @@ export class ActiveRuns {
     }
   }
 
-  /** Throws `runner_closed`, unless the work belongs to a call (`parent`) of a running run. */
+  /** Throws `runner_closed` if the runner is closed. Work inside another run (`parent`) is still allowed. */
   checkOpen(parent?: object): void {
     if (this.#closing !== undefined && parent === undefined) throw closedProblem()
   }

@@ -145,7 +145,7 @@ export class RunnerSessions {
     return { ...rest, earlier: { ...earlier } }
   }
 
-  /** Restores a recorded result. If the session is gone, or was cut before the run, the result has only the run's own messages. */
+  /** Restores a recorded result. If the session no longer has the messages before the run, the result has only the run's own messages. */
   async complete(recorded: Json, run?: RunContext): Promise<Json> {
     if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
     const { earlier, ...result } = recorded

@@ -187,7 +187,10 @@ export class TextReading {
     this.#markup.push({ from, to: this.#read, ...withoutUndefined({ call: call && { ...call, written } }) })
   }
 
-  /** Divides a response into its calls, each with the text after it, the text before the first call, and the whole text without calls. */
+  /**
+   * Divides a response. `before`: the text before the first call. `whole`: the whole text without calls. `calls`: the calls, each with the
+   * text after it.
+   */
   #divide(text: string): { before: string; whole: string; calls: ReadCall[] } {
     const calls: ReadCall[] = []
     let before = ''

@@ -13,7 +13,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 
 const stateVersion: RunState['version'] = 1
 
-/** For each field of a state: its check, and what error messages say that they expect. */
+/** The check of each field of a state, and the words with which an error says what was expected. */
 const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
   version: [(version) => version === stateVersion, `${stateVersion}`],
   runId: [isText, 'a string'],

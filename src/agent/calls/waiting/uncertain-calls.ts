@@ -10,8 +10,8 @@ import type { AroundTool, CallWork, CarryOut } from '../../types/running-call.ts
 import { CallEnvironment, publishRejection } from '../tool-call.ts'
 
 /**
- * Prevents an `unsafe` call from running twice. If an earlier execution may have run the call, asks the tool's `reconcile`, and without an
- * answer the outcome is `uncertain`.
+ * Prevents an `unsafe` call from running twice. If an earlier execution may have run the call, asks the tool's `reconcile`. If `reconcile`
+ * gives no answer, the outcome is `uncertain`.
  */
 export function notTwice(run: RunContext): AroundTool {
   return (next) => async (call) => {

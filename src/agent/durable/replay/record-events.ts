@@ -97,7 +97,7 @@ export class RecordEvents {
         this.#decided.add(toolCallId)
         return isNew(this.#decided, event.place)
       case Event.RUN_END:
-        // `end` emits this event, after the items that the run waits for.
+        // `RUN_END` is emitted by `end`, after the items that the run waits for.
         return false
       default:
         return !isTurn(step) || this.#live.has(step)
@@ -166,7 +166,7 @@ export class RecordEvents {
     }
   }
 
-  /** The items that a call has waited for. The question of a tool is not recorded with its call. */
+  /** The items that a call has waited for. A tool's question is not included, because it is not recorded with the call. */
   #itemOf(call: ToolCallRecord): PendingItem[] {
     const { id: toolCallId, tool, args = {}, decision } = call
     if (decision === undefined || decision.path !== undefined || decision.kind === 'question') return []

@@ -81,10 +81,7 @@ export function askAfterCall(run: RunContext): AroundTool {
   }
 }
 
-/**
- * Returns the content after the hooks have changed it. Passes the content through the callbacks. Rejects with a `HookFailure` if a callback
- * fails and is not skipped.
- */
+/** Returns the content after the hooks have changed it. Rejects with a `HookFailure` if a callback fails and is not skipped. */
 async function contentAfter(run: RunContext, call: ToolEnding<never>): Promise<Content> {
   let { content } = call
   for (const callback of run.agent.callbacks.around.results) {
