@@ -99,7 +99,7 @@ export interface ArgumentTerms {
  * Standard Schema. Never rejects.
  */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
-  // Many calls may be prepared at once, so a slow one lets other work run first.
+  // Many calls may be prepared at once. Before slow work, other work gets a turn.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await yieldNow()
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
@@ -123,11 +123,11 @@ function prepared(tool: AnyTool, args: JsonObject, input: unknown, repairs: stri
   return repairs.length === 0 ? { ok: true, call } : { ok: true, call, repairs }
 }
 
-/** The arguments to use for a tool. */
+/** The arguments of a call after repairs, and the result of checking them. */
 interface ReadArguments {
   args: JsonObject
   fitted: FittedArguments
-  /** Describes the differences between the arguments to use and the arguments as written. */
+  /** Describes how `args` differs from the arguments that the model wrote. */
   repairs: string[]
 }
 
@@ -242,8 +242,8 @@ export type FittedArguments = { input: unknown } | { problems: string[] }
 const maxCheckMs = 100
 
 /**
- * Turns arguments into the tool's input. If the tool has a Standard Schema, only that schema is checked, because its JSON Schema is less
- * precise. Otherwise the JSON Schema is checked. Never rejects.
+ * Turns arguments into the tool's input. If the tool has a Standard Schema, the arguments are validated only against that schema, because
+ * its JSON Schema is less precise. Otherwise they are validated against the JSON Schema. Never rejects.
  */
 export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<FittedArguments> {
   const standard = standardSchemaOf(tool)

@@ -85,7 +85,10 @@ export class ToolDispatcher implements ToolSet {
     this.#runner = new ToolRunner(this)
   }
 
-  /** Replaces all sources. Runs see the change in their next turn. Throws the errors of the constructor, and then changes nothing. */
+  /**
+   * Replaces all sources. Runs see the change in their next turn. Throws the errors of the constructor. If it throws, the sources are
+   * unchanged.
+   */
   replace(sources: Iterable<ToolSource>): void {
     this.#sources = [...sources].map(readSource).sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
     this.#parts = undefined

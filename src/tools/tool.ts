@@ -238,7 +238,7 @@ const emptyParameters: JsonSchema = { type: 'object', properties: {}, additional
 
 /**
  * Defines a tool. Throws `invalid_tool` for an invalid name or schema, and `invalid_option` for an option out of range. A JSON Schema is
- * compiled when the tool is registered. If it is invalid, it is refused at that time.
+ * compiled when the tool is registered. An invalid JSON Schema is refused at that time.
  *
  * ```ts
  * const add = defineTool({ name: 'add', description: 'Adds two numbers.', parameters: z.object({ a: z.number(), b: z.number() }),

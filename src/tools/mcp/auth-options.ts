@@ -29,9 +29,9 @@ export interface McpTokenStore {
   remove(key: string): void | Promise<void>
   /**
    * Runs `work` under a lock on `key` that all processes share, and settles like `work`. Needed if several processes share the store,
-   * because many authorization servers accept a refresh token only once, and revoke all tokens if it is sent again. `work` loads, renews
-   * and saves the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject
-   * if `signal` is aborted before the lock is held. Default: calls within this process take turns.
+   * because many authorization servers accept a refresh token only once, and revoke all tokens if the same refresh token is sent again.
+   * `work` loads, renews and saves the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of
+   * PostgreSQL. Reject if `signal` is aborted before the lock is held. Default: calls within this process take turns.
    */
   lock?(key: string, work: () => Promise<void>, options: { signal: AbortSignal }): Promise<void>
 }

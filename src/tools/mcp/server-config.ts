@@ -88,7 +88,9 @@ export interface McpServerOptions {
    * resources, by name and address. You trust these texts like your own instructions. Default: no texts.
    */
   instructions?: boolean | { own?: boolean; prompts?: readonly string[]; resources?: readonly string[] }
-  /** Whether the other servers work without this server if it can't be started. It is then retried in the background. Default false. */
+  /**
+   * Whether the other servers are used even if this server can't be started. This server is then retried in the background. Default false.
+   */
   optional?: boolean
 }
 

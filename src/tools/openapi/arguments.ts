@@ -17,9 +17,10 @@ export interface OperationArguments {
 }
 
 /**
- * Combines parameters and body into one object schema. If several parameters have the same name, the first one keeps it, in the order path,
- * query, header, cookie, body. The names of the others get their location as a prefix (`query_id`). The properties of a body that is a
- * plain object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid reference.
+ * Combines parameters and body into one object schema. If several parameters have the same name, only one of them keeps it: the first in
+ * the order path, query, header, cookie, body. The names of the others get their location as a prefix (`query_id`). The properties of a
+ * body that is a plain object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid
+ * reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
   const schemas = new OperationSchemas(document)

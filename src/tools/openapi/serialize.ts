@@ -64,7 +64,7 @@ function deepPairs(name: string, value: Json, write: (text: string) => string): 
   return Object.entries(value).flatMap(([key, item]) => deepPairs(`${name}[${key}]`, item, write))
 }
 
-/** Returns the value of a header. The specification does not encode it. */
+/** Returns the value of a header. According to the specification, the value is not encoded. */
 export function headerText({ explode, isJson }: ParameterStyle, value: Json): string {
   if (isJson) return JSON.stringify(value)
   if (Array.isArray(value)) return value.map(plain).join(',')

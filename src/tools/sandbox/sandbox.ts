@@ -41,7 +41,8 @@ export interface ScriptRun {
   /** Calls tools of the host. If absent, the script can't call tools. Works only in the VM. */
   call?: HostCall
   /**
-   * Called with the exit code when the script's process has ended by itself, with any code. Not called if the process was killed.
+   * Called when the script's process has ended by itself, whether it succeeded or failed. `code`: its exit code. Not called if the process
+   * was killed.
    *
    * Contract: the function is not awaited. Its errors are ignored.
    */

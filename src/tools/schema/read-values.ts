@@ -51,8 +51,8 @@ export class Schemas {
   }
 
   /**
-   * Returns the schemas that a value must match at the same time: this schema, and the schemas in its `allOf`. If `value` is given, also
-   * returns the branch of a choice if the value can match only that branch.
+   * Returns the schemas that a value must match at the same time: this schema, and the schemas in its `allOf`. If `value` is given and can
+   * match only one branch of an `anyOf` or `oneOf`, also returns this branch.
    */
   partsOf(given: unknown, value?: Json, parts: JsonSchema[] = []): JsonSchema[] {
     const schema = this.resolve(given)
@@ -68,7 +68,8 @@ export class Schemas {
   }
 
   /**
-   * Whether a value matches a schema's types, constants and choices. Does not check the values inside the value, its size, or its format.
+   * Whether a value matches a schema's types and constants, and those of its `allOf`, `anyOf` and `oneOf`. Does not check the values inside
+   * the value, its size, or its format.
    */
   admit(value: Json, given: unknown, seen: Set<unknown> = new Set()): boolean {
     if (typeof given === 'boolean') return given

@@ -119,7 +119,7 @@ export function isCompiled(schema: JsonSchema): boolean {
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
   if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
-  // The schema is compiled from the text, because a shared validator must not change if one of the objects changes.
+  // The schema is compiled from the text, because a shared validator must not change if the application changes one of the schema objects.
   const validator = compiledTexts.get(text) ?? compileWhenUsed(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
@@ -129,8 +129,8 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
 }
 
 /**
- * If a schema is certain to compile, postpones its compilation until it validates its first value. This also postpones loading the
- * compiler, which is most of the cost of a start.
+ * Postpones the compilation of a schema that is certain to compile until the first value is validated. This also postpones loading the
+ * compiler, which takes most of the time of a start.
  */
 function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   if (!isPlainSchema(schema)) return compileOwn(schema, toolName)
@@ -221,7 +221,7 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
         try {
           return validate(value) ? [] : inWords(validate.errors ?? [])
         } finally {
-          validate.errors = null // The errors are removed, because otherwise they would keep the value in memory.
+          validate.errors = null // The errors refer to the value and would keep it in memory.
         }
       }
     } catch (error) {

@@ -81,8 +81,8 @@ export function acceptSchema<Schema extends JsonSchema>(schema: Schema): Schema 
 
 /**
  * Describes the mistake in a JSON Schema that compiles but doesn't mean what its author intended. Such mistakes are a list of fields, a
- * property outside `properties`, a zod schema inside the schema, and a `required` that names no property. The model would not see these
- * fields.
+ * property outside `properties`, a zod schema inside the schema, and a `required` that names no property. The model would not see the
+ * affected fields.
  */
 export function problemOfWritten(schema: JsonSchema): string | undefined {
   if (accepted.has(schema)) return undefined

@@ -141,7 +141,8 @@ class Evaluation {
   }
 
   /**
-   * Whether `%` means percent. It means percent if no operand follows, otherwise modulo. `5% - 3` is a percentage; `5 % -3` is a modulo.
+   * Whether `%` means percent instead of modulo. Before an operand, it means modulo. Before `+` or `-`, it means modulo only after a space:
+   * `5% - 3` is a percentage, `5 % -3` a modulo operation.
    */
   #isPercent(): boolean {
     if (this.#ahead?.text !== '%') return false

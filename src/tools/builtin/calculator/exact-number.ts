@@ -143,7 +143,7 @@ export function toText(value: ExactNumber): number | string {
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
-  // Beyond the safe integers, a double may print the same digits and still be a different number.
+  // A double above the safe integers may print the same digits as the exact number and still differ from it.
   if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }

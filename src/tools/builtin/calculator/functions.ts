@@ -33,16 +33,16 @@ interface CalculatorFunction {
 
 const zero = fraction(0n)
 
-/** A function of one number. */
+/** Creates a function of one number. */
 const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: 1, run: ([x = zero]) => run(x) })
-/** A function of one number that calculates with doubles. */
+/** Creates a function of one number that calculates with doubles. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
   minArgs: 2,
   maxArgs: 2,
   run: ([x = zero, y = zero]) => run(x, y),
 })
-/** A function of any number of numbers, or of a list of numbers. */
+/** Creates a function that accepts any number of arguments, or a list. */
 const overList = (run: (all: ExactNumber[]) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: Number.POSITIVE_INFINITY, run })
 
 const sum = (all: ExactNumber[]): ExactNumber => all.reduce(add, zero)

@@ -77,7 +77,7 @@ export function isWithin(folder: string, absolute: string): boolean {
   return path === '' || (path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path))
 }
 
-/** Returns the path with its links resolved, as far as the path exists. */
+/** Returns the path with its links resolved. The part of the path that does not exist is unchanged. */
 export function realOrPlanned(absolute: string): string {
   try {
     return realpathSync(absolute)

@@ -39,7 +39,7 @@ export function guardedFetch(server: URL, allowPrivateAddresses: boolean | reado
     })
     const { status, contentType, body: bytes = Buffer.alloc(0) } = answer
     const hasBody = ![204, 205, 304].includes(status)
-    // An error's text comes from the server and may quote the request.
+    // The text of an error response may quote the request, including its secrets.
     const shown = status < 400 ? bytes.toString() : redactText(bytes.toString(), secretsIn(init))
     return new Response(hasBody ? shown : null, { status, headers: { 'content-type': contentType } })
   }

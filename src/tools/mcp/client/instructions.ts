@@ -6,8 +6,8 @@ import type { ServerLink } from './server-link.ts'
 const mostCharacters = 256 * 1024
 
 /**
- * Returns the instructions of a server that its options select; `''` if the options select no instructions. Rejects with `tool_failed` if
- * the server does not return them.
+ * Returns the texts of a server that the option `instructions` selects; `''` if the option selects no texts. Rejects with `tool_failed` if
+ * the server does not return a selected text.
  */
 export async function instructionsOf(link: ServerLink, signal: AbortSignal): Promise<string> {
   const { instructions = false, optional } = link.server

@@ -28,7 +28,7 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Delay before a task is polled again after an error, in milliseconds. */
 const recoverMs = 500
-/** If a server has run for longer than this when it fails, its earlier failures no longer count. In milliseconds. */
+/** Uptime in milliseconds. If a server has run for longer when it fails, its earlier failures no longer count. */
 const steadyMs = 60_000
 
 /** The link to one server. It starts the server, keeps it running, calls it and closes it. */
@@ -185,7 +185,10 @@ export class ServerLink {
     }
   }
 
-  /** Opens a new session to replace a session that the server has forgotten. Resolves with the current connection after that. */
+  /**
+   * Opens a new session to replace a session that the server has forgotten. Then resolves with the current connection, or with undefined if
+   * no session could be opened.
+   */
   async #renew(forgotten: Connection): Promise<Connection | undefined> {
     if (this.#connection === forgotten) {
       this.#connection = undefined

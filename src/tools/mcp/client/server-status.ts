@@ -1,6 +1,6 @@
 /**
  * The state of an MCP server. `down`: the server has ended or can't be reached, and is retried in the background. The server's tools stay
- * in the set, and calls to them fail with a message that says that it is down.
+ * in the set. Calls to them fail with a message that the server is down.
  */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 

@@ -47,7 +47,7 @@ export class ServerWords {
     }
     const page = this.pageOf(error)
     if (error instanceof this.#sdk.SdkHttpError && page !== '') return `it answered with HTTP status ${error.status ?? 'unknown'}${page}`
-    // The error of `fetch` only says that it failed. The reason is in its cause.
+    // An error of `fetch` says only that the request failed. The reason is in the error's cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
     return this.clean(isNetwork ? describeNetworkError(cause) : messageOf(cause ?? error))

@@ -15,7 +15,7 @@ export function effectOf(server: McpServerOptions, { name, annotations }: Descri
 export function needsApproval(server: McpServerOptions, { name, annotations }: Pick<DescribedTool, 'name' | 'annotations'>): boolean {
   const { approval } = server
   if (approval !== undefined) return typeof approval === 'boolean' ? approval : approval.includes(name)
-  // An explicit `destructiveHint` is trusted from any server, because a server has no advantage from setting it falsely. A missing hint,
-  // which formally means the same, is ignored.
+  // An explicit `destructiveHint` is trusted from any server, because a server gains nothing by setting it falsely. A missing hint, which
+  // formally means the same, is ignored.
   return annotations.destructiveHint === true && !(server.trustAnnotations && annotations.readOnlyHint === true)
 }

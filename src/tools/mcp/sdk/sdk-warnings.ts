@@ -33,7 +33,7 @@ function intercept(): () => void {
       else own.apply(console, args)
     }
     console[method] = intercepted
-    // The method is not restored if other code has replaced it in the meantime.
+    // The console's method is not restored if other code has replaced it in the meantime.
     return () => {
       if (console[method] === intercepted) console[method] = own
     }

@@ -112,8 +112,8 @@ export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: Ask
 }
 
 /**
- * Returns an answer that the client has sent before it was asked, because it knows the question's name. Undefined for a question without a
- * name, because the answer might belong to another question.
+ * Returns an answer that the client sent before it was asked. A client that knows a question's name can do this. Undefined for a question
+ * without a name, because the answer might belong to another question.
  */
 export function earlyAnswerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, question: Question, call: AskingCall): Answered | undefined {
   if (mcpReq.inputResponses === undefined || mcpReq.requestState() !== undefined) return undefined

@@ -72,8 +72,8 @@ export function taskCapabilities(isModern: boolean): ServerCapabilities {
 }
 
 /**
- * Whether the client wants this call to be a task. In the older protocol, the client must ask for a task. In the newer protocol, it only
- * declares that it supports tasks.
+ * Whether the client wants this call to be a task. In the older protocol, the client must ask for a task. In the newer protocol, the client
+ * only declares that it supports tasks.
  */
 export function wantsTask(server: Server, params: object, isModern: boolean): boolean {
   return isModern ? knowsTasks(server) : 'task' in params && isJsonObject(params.task)

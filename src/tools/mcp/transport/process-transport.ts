@@ -44,9 +44,9 @@ const drainMs = 250
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
 /**
- * An MCP server as a child process. Messages are lines of its standard input and output. The process leads a process group, so that all
- * processes that it starts end with it, and don't outlive this process. For example, `npx` starts a shell, which starts the server. It
- * can't be used on Windows, which has no process groups.
+ * An MCP server as a child process. Messages are lines of its standard input and output. The server leads a process group. Therefore all
+ * processes that the server starts can be ended with it, and none outlives this process. For example, `npx` starts a shell, which starts
+ * the server. This class can't be used on Windows, which has no process groups.
  */
 export class ProcessTransport implements Transport {
   onclose?: () => void

@@ -33,7 +33,7 @@ function ownCgroup(): string {
 function isDelegated(group: string): boolean {
   try {
     for (const file of ['', 'cgroup.procs']) accessSync(join(group, file), constants.W_OK)
-    // Root can write to all groups, but the groups of systemd belong to systemd.
+    // Root can write to all groups, but must not change groups that systemd manages.
     if (process.getuid?.() === 0 && group.endsWith('.slice')) return false
     const control = join(group, 'cgroup.subtree_control')
     if (!has(control)) writeFileSync(control, needed.map((controller) => `+${controller}`).join(' '))
@@ -91,8 +91,8 @@ export class Cgroup {
 }
 
 /**
- * The settings for a group: the number of processes, and the memory of all processes together. This memory includes the files that they
- * create in memory. `copiedBytes`: the size of the files that are copied into memory for them.
+ * The settings for a group: the number of processes, and the memory of all processes together. This memory includes the files that the
+ * processes create in memory. `copiedBytes`: the size of the files that are copied into memory before the processes start.
  */
 export function cgroupSettings({ memoryBytes, processes }: { memoryBytes: number; processes: number }, copiedBytes = 0): CgroupSettings {
   return {

@@ -68,7 +68,10 @@ function allows({ mode }: Stats, rights: number): boolean {
   return (mode & rights) === rights
 }
 
-/** Returns the first file that matches the tests. The path may be cut at a line break, because it is only shown. */
+/**
+ * Returns the first file that matches the tests. A path with a line break is cut there. This is harmless, because the path is only shown in
+ * an error message.
+ */
 function firstOf(find: string, folders: readonly string[], tests: readonly string[], { signal, timeoutMs }: Bounds) {
   // Folders that this user can't enter need not be searched: the script runs as this user, or with fewer rights, so it can't enter them
   // either.

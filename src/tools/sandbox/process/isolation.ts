@@ -152,7 +152,7 @@ function exitCode(child: ChildProcess): Promise<number | null> {
   return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
 }
 
-/** Descriptors of bubblewrap's input files. They replace arguments on its command line, which can be read from inside the sandbox. */
+/** Descriptors of bubblewrap's input files. They replace command-line arguments, which a script could read from inside the sandbox. */
 const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
 
 interface Surroundings {
@@ -333,6 +333,6 @@ function systemFolder(path: string): string[] {
   }
 }
 
-/** Closes files that this process has inherited and that Node.js does not know. */
+/** Closes file descriptors that this process has inherited and that Node.js does not manage. */
 const closeInherited =
   'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'

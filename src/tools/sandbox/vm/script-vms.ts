@@ -30,8 +30,8 @@ export type ScriptRound =
 const keptMs = 10_000
 
 /**
- * The threads that run scripts written by models. While a script waits for its calls, another script may take its thread, and its VM is
- * lost. The waiting script can be started again with the earlier answers, because scripts are deterministic.
+ * The threads that run scripts written by models. While a script waits for its calls, another script may take its thread. The waiting
+ * script then loses its VM. It can be started again with the earlier answers, because scripts are deterministic.
  */
 class ScriptThreads {
   readonly #most = Math.min(4, availableParallelism())

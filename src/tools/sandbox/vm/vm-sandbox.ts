@@ -136,7 +136,7 @@ export class VmThread {
     })
     // An idle thread must not keep the process alive.
     this.#worker.unref()
-    this.#ready.promise.catch(() => {}) // This failure is reported when a script is run.
+    this.#ready.promise.catch(() => {}) // The next run reports this failure.
     this.#worker.on('message', (message: FromVm) => {
       if (message.kind === 'ready') this.#ready.resolve()
       else this.#receive?.(message)

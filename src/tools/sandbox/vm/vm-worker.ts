@@ -26,7 +26,9 @@ export type ToVm =
   | {
       kind: 'run'
       source: ScriptSource
-      /** Time limit in milliseconds. It does not include the time in which a script that runs in rounds waits. */
+      /**
+       * Time limit in milliseconds. For a script that runs in rounds, the time that the script spends waiting for its calls does not count.
+       */
       timeoutMs: number
       memoryBytes: number
       outputBytes: number
@@ -298,7 +300,7 @@ function lengthOf(text: JSValueHandle): number {
   return characters
 }
 
-/** Writes the current time of the script, in nanoseconds. */
+/** Writes the time that the script sees to the engine's memory, in nanoseconds. */
 function writeTime(memory: GuestMemory, to: number, now: number): number {
   new DataView(memory.buffer).setBigUint64(to, BigInt(now) * 1_000_000n, true)
   return 0

@@ -62,7 +62,7 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
   return foreign
 }
 
-/** Compiles the whole schema. If it can't be compiled, compiles only the names of its fields. */
+/** Compiles the whole schema. If it can't be compiled, compiles a schema that checks only the names of its fields. */
 async function compileAll(schema: JsonSchema, toolName: string, notes: string[]): Promise<Validator> {
   const compiling = await compileInTurns(schema, toolName)
   if ('check' in compiling) {
@@ -91,7 +91,7 @@ type Compiling = { check: Validator; unreadable: string[] } | { problem: string 
 async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Compiling> {
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
-    // Loads the compilers first, because a module that is interrupted while it loads would stay broken for all later uses.
+    // Loads the compilers before the time limit starts. A module that is interrupted while it loads would stay broken for all later uses.
     openForeignAjv()
     await yieldNow()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)

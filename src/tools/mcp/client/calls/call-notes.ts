@@ -27,7 +27,7 @@ export class CallNotes {
   readonly #save: ToolContext['save']
   readonly #noted: Noted
 
-  /** `asked`: the notes in the question. Notes that were saved since then are more complete. */
+  /** `asked`: the notes in the question. Saved notes are used instead, if there are any, because they are more complete. */
   constructor({ saved, save }: Pick<ToolContext, 'saved' | 'save'>, asked: Json | undefined) {
     this.#save = save
     this.#noted = isJsonObject(saved) ? (saved as Noted) : isJsonObject(asked) ? (asked as Noted) : {}

@@ -83,7 +83,7 @@ export function contentOf(parts: ContentPart[]): Content {
   return texts.length === parts.length ? texts.join('\n') : parts
 }
 
-/** Returns the text of a failed call. For a part that is not a text, it contains the part's type. */
+/** Returns the text of a failed call. A part that is not a text is represented by its type. */
 function failureText(parts: readonly ContentPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')
 }

@@ -90,7 +90,10 @@ export class OpenCall {
     return this.#questions > 0
   }
 
-  /** Handles a server's request to ask the model. Rejects if no function is waiting for the call. */
+  /**
+   * Handles a server's request to ask the model. Resolves with undefined if no function is waiting for the call, or if the server may not
+   * ask the model.
+   */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
   }

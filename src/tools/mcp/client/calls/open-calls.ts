@@ -20,7 +20,7 @@ export class OpenCalls {
   readonly #ofTasks = new Map<string, OpenCall>()
   readonly #ownerless = new Set<Ownerless>()
 
-  /** Makes a call of a run. */
+  /** Runs `send`, which makes the call. Until it settles, requests from the server can be assigned to the call. */
   async during<T>(call: OpenCall, runId: string, send: () => Promise<T>): Promise<T> {
     this.#runs.set(call, runId)
     try {
@@ -32,7 +32,7 @@ export class OpenCalls {
     }
   }
 
-  /** Requests a task's result. */
+  /** Runs `send`, which requests a task's result. Until it settles, requests that name the task are assigned to `call`. */
   async duringTask<T>(call: OpenCall, taskId: string, send: () => Promise<T>): Promise<T> {
     this.#ofTasks.set(taskId, call)
     try {
@@ -57,7 +57,10 @@ export class OpenCalls {
     return asked.promise.finally(() => signal.removeEventListener('abort', cancel))
   }
 
-  /** Handles a server's request to the model. Undefined if the request belongs to no call, or if the call may not ask the model. */
+  /**
+   * Handles a server's request to the model. Resolves with undefined if the request belongs to no call, or if the call may not ask the
+   * model.
+   */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     const { call } = this.#named(params) ?? { call: this.#areOfOneRun ? [...this.#runs.keys()].find((one) => one.isWaitedFor) : undefined }
     return call?.sample(params)

@@ -41,8 +41,8 @@ export function taskTimeoutMs({ tasks = true }: McpServerOptions): number | unde
 }
 
 /**
- * Whether to request a call as a task. Servers of 2026-07-28 decide this themselves. With older servers, the client decides, if the tool
- * supports calls with and without tasks. A task is useful only if its id outlives this process.
+ * Whether to request a call as a task. Servers of 2026-07-28 decide this themselves. With older servers, the client decides, unless the
+ * tool requires tasks or does not support them. A task is useful only if its id outlives this process.
  */
 export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe: boolean): boolean {
   if (client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.requests?.tools?.call === undefined) return false

@@ -55,7 +55,7 @@ export interface Connection {
   /** The reason why the server ended by itself. Undefined if the server has not ended by itself. */
   readonly problem: string | undefined
   listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
-  /** Sends a request over the connection. */
+  /** Runs `request`, which sends a request over the connection. `retire` waits until it has settled. */
   during<T>(request: () => Promise<T>): Promise<T>
   /**
    * Closes the connection once its requests have ended. The server may still answer some of these requests, although the session has ended.
@@ -250,7 +250,7 @@ async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubs
   }
 }
 
-/** Returns the changes to subscribe to. These are changes of lists that the server has and that, according to the server, may change. */
+/** Returns which lists to subscribe to: those that the server has and that, according to the server, may change. */
 function filterOf(client: Client): Parameters<Client['listen']>[0] {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   return {
