@@ -95,8 +95,8 @@ export interface ArgumentTerms {
 }
 
 /**
- * Parses and validates arguments. Uses the tool's Standard Schema, which may transform the arguments, or its JSON Schema if it has no
- * Standard Schema. Never rejects.
+ * Parses arguments, and validates them against the tool's Standard Schema, which may transform the arguments. If the tool has no Standard
+ * Schema, validates them against its JSON Schema. Never rejects.
  */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
   // Many calls may be prepared at once. Before slow work, other work gets a turn.

@@ -11,7 +11,7 @@ export interface ToolContext<Context = unknown> {
    * metadata.
    */
   readonly metadata?: JsonObject
-  /** Aborted when the call times out or the run ends. If a tool ignores the signal, it is abandoned. */
+  /** Aborted when the call times out or the run ends. A tool that ignores the signal is abandoned. */
   readonly signal: AbortSignal
   /** The id of the call, as in the conversation. */
   readonly toolCallId: string

@@ -158,7 +158,7 @@ class Attempt {
   /** Abandons the tool. Set while the attempt waits for the tool. */
   #leave: ((tried: Tried) => void) | undefined
   #unfollow: (() => void) | undefined
-  /** The time limit that the tool has set, possibly before the attempt waits for it. */
+  /** The time limit that the tool has set, possibly before the attempt waits for the tool. */
   #extendedMs: number | undefined
   /** The time at which the attempt began to wait for the tool. */
   #since: number | undefined

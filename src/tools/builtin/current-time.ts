@@ -59,7 +59,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
       const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
       const date = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
       const time = `${part('hour')}:${part('minute')}:${part('second')}`
-      // Without a number, `GMT` means no offset.
+      // `GMT` without a number means no offset.
       const utcOffset = part('timeZoneName').slice('GMT'.length) || '+00:00'
       return {
         iso: `${date}T${time}${utcOffset}`,

@@ -124,7 +124,7 @@ function resultOf(answer: HttpAnswer, secrets: SecretTexts): OpenApiResult {
   return { status, body: /[/+]json\b/i.test(contentType) ? jsonOrText(text, keepingLongIntegers) : text }
 }
 
-/** Removes characters from the end of a truncated text that may be the beginning of a secret. */
+/** Removes the end of a truncated text if it may be the beginning of a secret. */
 export function withoutBeginning(text: string, secrets: SecretTexts): string {
   // Removes the remains of a character that was cut in two.
   const whole = secrets.isEmpty ? text : text.replace(/\ufffd{1,3}$/, '')

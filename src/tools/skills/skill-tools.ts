@@ -189,7 +189,9 @@ async function notThere(skill: string, folder: string, path: string): Promise<To
 
 const texts = new WeakMap<object, string>()
 
-/** Returns the content that a model sees for the result of `resultOf`. If the script returned JSON, this is its JSON text. */
+/**
+ * Converts the result of `resultOf` to text for the model. For an object that the script returned, this is the JSON text from the sandbox.
+ */
 function contentOf(result: unknown): string {
   return texts.get(Object(result)) ?? resultText(result)
 }

@@ -12,9 +12,9 @@ export interface FileMatch {
   line: number
   /** Up to 500 characters of the line, around the match. */
   text: string
-  /** The lines before the match, as many as requested and available. */
+  /** Up to the requested number of lines before the match. */
   before?: string[]
-  /** The lines after the match. */
+  /** Up to the requested number of lines after the match. */
   after?: string[]
 }
 

@@ -71,7 +71,7 @@ export class Workspace {
   async open(place: Pick<Place, 'real' | 'path'>): Promise<{ handle: FileHandle; stats: Stats }> {
     let handle: FileHandle
     try {
-      // O_NONBLOCK prevents a pipe without a writer from blocking the call. Windows has neither flag.
+      // O_NONBLOCK prevents a pipe without a writer from blocking the call. Windows has neither O_NOFOLLOW nor O_NONBLOCK.
       handle = await open(place.real, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
     } catch (error) {
       throw fileProblem(error, place.path)

@@ -19,7 +19,7 @@ const blocks = new Set(
     'legend li main nav ol option p pre section select summary table tbody tfoot thead tr ul'
   ).split(' '),
 )
-/** Block elements with an empty line before and after, besides headings. */
+/** Block elements other than headings that get an empty line before and after them. */
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
 const maxTitle = 4_096

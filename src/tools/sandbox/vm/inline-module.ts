@@ -1,7 +1,7 @@
 import * as nodeModule from 'node:module'
 import { clip } from '../../../core/errors.ts'
 
-/** The name of a script written by a model, as the engine knows it. */
+/** The file name that the engine uses for a script written by a model. */
 export const inlineName = 'script.js'
 
 /**

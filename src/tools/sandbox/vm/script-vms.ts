@@ -56,7 +56,7 @@ class ScriptThreads {
     }
   }
 
-  /** Called when a script waits for its calls, or has ended and returns its `thread`. */
+  /** Called when a script begins to wait for its calls, or has ended. `thread`: the thread of a script that has ended. */
   release(vm: ScriptVm, thread?: VmThread): void {
     if (!vm.isResting) this.#held.delete(vm)
     if (thread?.usable === true) {

@@ -77,7 +77,7 @@ function withNull(schema: JsonSchema): JsonSchema {
 
 /**
  * Repairs a reference without a target. If exactly one definition has the same name, the reference is redirected to this definition;
- * otherwise it is removed. If a schema has ids inside it, its references are kept, because they may refer to these ids.
+ * otherwise it is removed. If a schema has ids inside it, its references are kept, because a reference may refer to one of the ids.
  */
 function referenceMender(root: JsonSchema): (schema: JsonSchema) => JsonSchema {
   const definitions = new Map<string, string[]>()
