@@ -191,7 +191,7 @@ export interface EventMeta {
   ok?: boolean
   /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what had to be corrected in the model's text to parse the call. */
   repairs?: string[]
-  /** With a durable journal: the step's key, and the execution attempt that emitted the event. */
+  /** In a run with a durable journal: the key of the step, and the execution attempt that emitted the event. */
   step?: string
   attempt?: string
   /** Set in `runs.stream` and `resumeStream` if the event was recorded before the stream began. `time` is then the start of the run. */

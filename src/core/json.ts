@@ -13,7 +13,7 @@ export function toJson(value: unknown): Json {
   }
 }
 
-/** Parses JSON. Returns any other text unchanged. `reviver` is that of `JSON.parse`. */
+/** Parses JSON. Returns any other text unchanged. `reviver` is passed to `JSON.parse`. */
 export function jsonOrText(text: string, reviver?: Parameters<typeof JSON.parse>[1]): Json {
   try {
     return JSON.parse(text, reviver)

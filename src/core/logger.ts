@@ -90,8 +90,8 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
 }
 
 /**
- * Wraps a logger so that everything it logs is redacted: anything that looks like a secret, and the texts in `secrets`, including texts
- * that are added later. If the logger throws, the record is lost.
+ * Wraps a logger so that it hides secrets in everything it logs. Secrets are the texts in `secrets`, including those that are added later,
+ * and anything that looks like a key or token. If the logger throws, the record is lost.
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   if (redactingLoggers.has(logger) && secrets === undefined) return logger

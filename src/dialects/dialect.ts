@@ -79,7 +79,7 @@ export type ReadingEnd = 'done' | 'text'
 
 /**
  * The reading of a call, written as a generator. The generator yields a `Wait`, and is resumed once the wait is satisfied or the response
- * has ended. If it returns another reading, that reading takes over.
+ * has ended. If the generator returns another reading, that reading continues at the cursor.
  */
 export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 

@@ -80,8 +80,8 @@ export class EventBus {
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
     let failed = false
-    // False after unsubscribing. An `emit` in progress iterates over the listeners that it started with, and would still call this
-    // listener.
+    // False after unsubscribing. An `emit` in progress iterates over the listeners that it started with. Without this flag, it would still
+    // call this listener.
     let subscribed = true
     const report = (error: unknown, event: EventName): unknown => {
       if (failed) return

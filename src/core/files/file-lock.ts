@@ -9,7 +9,7 @@ const retryMs = 25
  *
  * The file is left behind, empty. Only SQLite may open it: closing any other handle on it would drop the lock.
  *
- * Rejects like `work`, or with the signal's reason if the signal is aborted before the lock is free.
+ * Rejects with the error of `work`. If the signal is aborted before the lock is free, rejects with the signal's reason.
  */
 export async function withFileLock<T>(file: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const { DatabaseSync } = loadSqlite()

@@ -220,7 +220,7 @@ function bareValue(
   return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
 }
 
-/** Returns the end of a match that the pattern reads in parts of limited length. */
+/** Returns the end of the text that the pattern matches repeatedly. Each match is limited in length. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   let end = from
   for (;;) {
@@ -386,8 +386,8 @@ function isSchema(value: string, slashes: string): boolean {
   return words.some((word) => schemaMarks.test(word)) && words.every((word) => schemaWords.has(word)) && [type].flat().every(isSchemaType)
 }
 /**
- * Returns the end of the value that starts at `from`, or the end of the text if the value is cut off. `slashes`: the number of backslashes
- * before each quote of this JSON.
+ * Returns the end of the value that starts at `from`. If the value is cut off, this is the end of the text. `slashes`: the number of
+ * backslashes before each quote of this JSON.
  */
 function endOfValue(text: string, from: number, slashes: number): number {
   const first = text[from + slashes] === '"' ? '"' : text[from]

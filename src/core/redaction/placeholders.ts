@@ -36,14 +36,14 @@ export function isIdentifier(value: string): boolean {
   return identifier.test(value)
 }
 
-/** Whether a value is a shell's current folder, under the name `PWD`. */
+/** Whether a value is a path under the name `PWD`: the current folder of a shell, not a password. */
 export function isFolder(name: string, value: string): boolean {
   return name.toLowerCase() === 'pwd' && path.test(value)
 }
 
 /**
- * Finds a bracket between `from` and `to`. `isCode` is true if the bracket is closed on its line, as in `f(a, b)` and `${KEY}`, or if only
- * brackets follow it, as in `f({`. Undefined if there is no bracket.
+ * Finds a bracket between `from` and `to`. `isCode` is true if the bracket is closed on its line, as in `f(a, b)` and `${KEY}`. It is also
+ * true if only brackets follow, as in `f({`. Undefined if there is no bracket.
  */
 export function readBracket(text: string, from: number, to: number): { isCode: boolean; end: number } | undefined {
   const found = opening.exec(text.slice(from, to))

@@ -17,8 +17,8 @@ const maxDepth = 12
 const shortWord = /^\w{0,18}$/
 
 /**
- * Replaces `secrets`, in any encoding, and everything that looks like a key or token: by its shape, or because it follows a name such as
- * `password`. `secretKeys` adds JSON keys whose values are replaced.
+ * Hides secrets in a text. Replaces `secrets` in any encoding, and everything that looks like a key or token. A key is recognized by its
+ * shape, or because it follows a name such as `password`. `secretKeys` adds JSON keys whose values are replaced.
  */
 export function redactText(text: string, secrets: Iterable<string> = noSecrets, secretKeys: ReadonlySet<string> = noKeys): string {
   return atOnce(redactTextInParts(text, secretTextsOf(secrets), secretKeys))

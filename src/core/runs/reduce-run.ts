@@ -184,7 +184,8 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   // When the run continues, everything that it waited for has been decided, even if events are missing.
   clearPending(run)
   let turn = turnOf(run, iteration)
-  // The request is sent again because the first response broke off. A request that continues a response starts a new turn.
+  // If the turn has already started, this request repeats it, because the response broke off. Only a request that continues a response
+  // starts another turn.
   if (turn.startedAt !== undefined && continues && !turn.continues) {
     run.turns.splice(run.turns.indexOf(turn) + 1, 0, emptyTurnView(iteration))
     turn = turnOf(run, iteration)

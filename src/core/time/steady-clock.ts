@@ -35,12 +35,14 @@ export class SteadyClock {
   /** The current time of this clock minus `steadyNow()`. */
   #ahead: number
   /**
-   * Set while the system's clock is not trusted. `ahead`: the system's time minus `steadyNow()`. `since`: the time by `steadyNow()` at
-   * which the clock was first distrusted.
+   * Set while the system's clock is not trusted. `ahead`: the system's time minus `steadyNow()`. `since`: when the system's clock was first
+   * distrusted, by `steadyNow()`.
    */
   #doubt: { ahead: number; since: number } | undefined
 
-  /** `noted`: the time that an earlier clock noted. `jumped` is called each time the system's clock stops being trusted. */
+  /**
+   * `noted`: the state that the clock of an earlier process stored. `jumped` is called each time the system's clock stops being trusted.
+   */
   constructor(jumped: (message: string) => void, noted?: NotedTime) {
     this.#jumped = jumped
     const [steady, wall] = [steadyNow(), Date.now()]

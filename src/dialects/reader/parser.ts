@@ -183,7 +183,7 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  /** Starts a reading at `opener`. With `evenExamples`, a call counts even if the text before it announces an example. */
+  /** Starts a reading at `opener`. If `evenExamples` is true, a call counts even if the text before it announces an example. */
   open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone

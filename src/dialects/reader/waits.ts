@@ -93,7 +93,7 @@ export class Until implements Wait {
 
 /**
  * Reads the longest marker of a set at the cursor, and the blanks before it unless `skipBlanks` is false. Then `matched` is that marker. If
- * there is no marker, nothing is read. At the end of the text, `partial` is the text that may be the start of a marker, and it is read.
+ * there is no marker, nothing is read. If the text ends inside a marker, the incomplete marker is read, and `partial` contains it.
  */
 export class Match implements Wait {
   matched: string | undefined

@@ -18,7 +18,7 @@ const leastBudget = 1024
 const mostDeferred = 10_000
 
 /**
- * The provider's tool search. It is sent as the last tool, because the last tool is marked for caching, and the API refuses that mark on a
+ * The provider's tool search. It is sent as the last tool, because the last tool is marked for caching. The API refuses that mark on a
  * deferred tool.
  */
 const toolSearch = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }

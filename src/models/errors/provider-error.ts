@@ -82,7 +82,10 @@ export function writtenCallOf(error: ModelError): string | undefined {
   return writtenCalls.get(error) ?? (error.cause instanceof ModelError ? writtenCallOf(error.cause) : undefined)
 }
 
-/** Maps undici's error codes to Node's. The server closed the connection, or did not answer when the connection was opened. */
+/**
+ * Maps undici's error codes to Node's. The codes mean that the server closed the connection, or did not answer when the connection was
+ * opened.
+ */
 const nodeCodes: { [code: string]: string } = { UND_ERR_SOCKET: 'ECONNRESET', UND_ERR_CONNECT_TIMEOUT: 'ETIMEDOUT' }
 
 /**
@@ -112,7 +115,7 @@ function requestError(cause: unknown, context: ErrorContext): ModelError {
   return new ModelError('invalid_option', message, { ...fieldsOf(context), retryable: false, cause })
 }
 
-/** Creates the error for a request that the SDK did not send, because the SDK could not get a token or because the request is invalid. */
+/** Creates the error for a request that the SDK did not send. Either the SDK could not get a token, or the request is invalid. */
 export function accessError(thrown: unknown, context: ErrorContext): ModelError {
   const error = readableError(thrown)
   const { status } = typeof error === 'object' && error !== null ? { status: undefined, ...error } : {}

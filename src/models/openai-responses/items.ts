@@ -12,9 +12,9 @@ import { argumentsText } from '../openai/wire.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
- * Returns the `providerData` of a response: reasoning and the items of tools that the provider runs, each with its position in the
- * response, and fields of messages and calls that have no equivalent in toolloop. Undefined if the response has only text and then calls.
- * https://platform.openai.com/docs/guides/conversation-state
+ * Returns the `providerData` of a response. It contains reasoning and the items of tools that the provider runs, each with its position in
+ * the response. It also contains the fields of messages and calls that have no equivalent in toolloop. Undefined if the response has only
+ * text and then calls. https://platform.openai.com/docs/guides/conversation-state
  */
 export function itemsData(provider: string, layout: readonly LayoutPiece[]): ProviderData | undefined {
   return isPlain(layout) ? undefined : { provider, data: { layout: layoutJson(layout) } }

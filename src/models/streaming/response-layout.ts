@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject, type ToolCall } from '../../core/messages.ts'
 
 /**
- * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them. Text is
- * referenced by its number of characters, and a call by its position, each with the additional fields that arrived with it. All other
- * pieces (thoughts, blocks of the provider's own tools) are kept verbatim, because they must be sent back unchanged. A gap is the number of
- * separating characters that toolloop has added between two texts.
+ * A piece of a response's layout, in order. Text and calls are only referenced, because the message itself contains them. A text is
+ * represented by its number of characters, and a call by its position. Additional fields that arrived with a text or a call are stored with
+ * it. All other pieces (thoughts, blocks of the provider's own tools) are kept verbatim, because they must be sent back unchanged. A gap is
+ * the number of separating characters that toolloop has added between two texts.
  */
 export type LayoutPiece =
   | { text: number; fields?: JsonObject }

@@ -69,8 +69,8 @@ export class HttpExchange implements Receiver {
 
   /**
    * Calls `ask`, which makes an SDK send the request. Resolves with warnings when the response is complete. Rejects with the error that the
-   * reader throws, or with a `ModelError`. Its code is `aborted`, `connection_failed`, `stream_idle`, or `stream_cut` if the response never
-   * finished; otherwise the error is that of the provider, or tells why the SDK did not send the request.
+   * reader throws, or with a `ModelError`. Such an error is the provider's error, or says why the SDK did not send the request, or has one
+   * of the codes `aborted`, `connection_failed`, `stream_idle` and `stream_cut` (the response never finished).
    */
   run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options

@@ -76,7 +76,7 @@ export interface ApiResponse extends ResponseReader {
   finish(): ModelResponse
 }
 
-/** An access, and the SDK's client for it. */
+/** The access to a provider, and the SDK's client that uses it. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
   sdk: Sdk | undefined

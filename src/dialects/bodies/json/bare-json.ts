@@ -31,9 +31,9 @@ const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 
 /**
- * Reads an object or a list that may be an unmarked call, starting at its first bracket. The value is treated as text as soon as it
- * contains a key that can't start a call, or a name that no tool has. If words precede the value on its line, the value is a call only if
- * nothing but calls follows it.
+ * Reads an object or a list that may be an unmarked call, starting at its first bracket. The value is text if its first keys can't start a
+ * call, or if it names no declared tool. This is decided as soon as the key or name has been read. If words precede the value on its line,
+ * the value is a call only if nothing but calls follows it.
  */
 export function* readBareJson(reading: CallReading): Reading {
   if (reading.alone) {

@@ -14,7 +14,7 @@ export interface JsonBodyOptions {
   open?: readonly string[]
 }
 
-/** Maximum length of the text before the bracket of a marked body, in characters. */
+/** Maximum length of the text between a marker and the first bracket after it, in characters. */
 const longestLead = 256
 /** The ways in which the next value can begin. A single `[` may belong to a marker. */
 const nextValues = markerSet(['{', '[{', '[ {', '[\n'])

@@ -16,7 +16,7 @@ export interface NamedJsonOptions {
   readonly open?: readonly string[]
   /** Extracts the name from the text before the arguments. Default: the text before the first separator. */
   readonly nameOf?: (head: string) => string
-  /** Whether a declared name may directly precede its arguments. */
+  /** Whether the arguments may directly follow a declared name, without a separator. */
   readonly bareName?: true
   /** Reads a call without a separator. Default: such a call is rejected. */
   readonly orElse?: ReadBody

@@ -45,7 +45,7 @@ export function repairQuotes(text: string, tools: DeclaredTools): { name: string
   }
 }
 
-/** Returns the position of the quote that ends a string: the last quote, or the first that a declared key follows. */
+/** Returns the position of the quote that ends a string. This is the first quote that a declared key follows, otherwise the last quote. */
 function stringEnd(text: string, from: number, last: number, keys: Record<string, unknown>): number {
   for (const { 0: found, index } of text.slice(from).matchAll(/\\.|"/gs)) {
     const at = from + index

@@ -23,7 +23,7 @@ export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefi
   return result ?? text
 }
 
-/** Whether a value must be a number, and can't be something else written with digits and signs, such as a date or a ratio. */
+/** Whether a schema allows nothing but numbers and null. If it also allows texts, digits and signs may be a date or a ratio. */
 function isNumeric({ type, ...rest }: JsonSchema): boolean {
   if (['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((key) => key in rest)) return false
   const types = typesOf(type).filter((one) => one !== 'null')

@@ -91,7 +91,8 @@ interface ReadValue {
 
 /**
  * Reads a value, which may contain any tag. The value's closing tag counts only if a key or the call's end follows. If the closing tag is
- * missing, the next key or the call's end also ends the value, unless the text after it shows that it was part of the value.
+ * missing, the next key tag or the call's closing tag ends the value, unless the text after that tag shows that the tag is part of the
+ * value.
  */
 function* readValue({ cursor }: CallReading, pairTags: PairTags): Generator<Wait, ReadValue> {
   const { key, value, keyEnd = value, valueEnd, close } = pairTags
