@@ -48,7 +48,7 @@ interface OpenRun {
 export interface RecorderOptions {
   /** The texts that are known to be secret. */
   secrets?: Iterable<string>
-  /** A recording to continue. It is ignored if it is of another run. */
+  /** A recording to continue. The recording of another run is ignored. */
   earlier?: RunRecording | undefined
   /** Called with each run before any part of the run is recorded. */
   begun?: (run: RecordedScope) => void

@@ -17,7 +17,7 @@ export class Conversation {
   readonly #folder: string
   /** The open store. Undefined until its file is opened, or if nothing is stored. */
   #sessions: Sessions | undefined
-  /** Whether to store this chat. The first prompt then opens the file. */
+  /** Whether to store this chat. If so, the file is opened at the first prompt. */
   #isKept: boolean
   /** The position of the first message that a person can edit. If there is a summary, this is the first message after it. */
   #firstPrompt = 0

@@ -34,7 +34,7 @@ export class Reply {
 
 const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin' }
 
-/** Adds `headers` and the headers of every response. On a Node.js server, writes the response. */
+/** Adds `headers`, and the headers that every response has. On a Node.js server, writes the response. */
 export function finish(answer: Answer, headers: Readonly<Record<string, string>>, node?: NodeExchange): Response {
   if (answer instanceof Response) return withHeaders(answer, headers)
   const { body, status } = answer

@@ -73,7 +73,7 @@ export class ResponseReply implements ClientReply {
     return this.#response ?? this.#inProgress()
   }
 
-  /** Notes that the client has requested the abort of the run. */
+  /** Marks the response as cancelled by the client. */
   cancel(): void {
     this.#isCancelled = true
   }

@@ -7,7 +7,7 @@ import type { Call, Route } from '../http/route.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
-/** The routes of OpenAI's Chat Completions API. An agent has the form of a model. */
+/** The routes of OpenAI's Chat Completions API. Clients address each agent as a model. */
 export function chatRoutes(parts: ServiceParts): Route[] {
   return [
     {

@@ -19,7 +19,7 @@ import { identityOf } from '../tenants/tenant.ts'
 
 const aResponse: RouteResponse = { description: 'The response', schema: responseSchema }
 
-/** The routes of OpenAI's Responses API. An agent has the form of a model that remembers its responses. */
+/** The routes of OpenAI's Responses API. Clients address each agent as a model that remembers its responses. */
 export function responseRoutes(parts: ServiceParts): Route[] {
   const { runs, responses, limiter, config, logger } = parts
   /** The responses in progress in this process. */

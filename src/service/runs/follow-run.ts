@@ -107,7 +107,7 @@ export class RunFollower {
     }
   }
 
-  /** Waits until a run has ended, and reports its ending. Never rejects: the run ends with a result, or is marked as broken off. */
+  /** Waits until a run has ended, and reports its ending. Never rejects: if the run can't be followed to its end, calls `brokeOff`. */
   async #end(run: ServiceRun, shown: ShownEvents, ending: Promise<RunResult>, following: Following, started: number): Promise<void> {
     const { observer, ended, endedUnseen, brokeOff } = this.#parts
     const { watcher, sink } = following

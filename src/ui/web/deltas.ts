@@ -8,7 +8,7 @@ export function isDelta(event: RunEvent): event is Delta {
   return event.type === 'TEXT_DELTA' || event.type === 'REASONING_DELTA' || event.type === 'TOOL_INPUT_DELTA'
 }
 
-/** Whether two pieces belong to the same text. Deltas of one kind in one turn share their meta. */
+/** Whether two pieces belong to the same text. Deltas of the same kind in the same turn share one `meta` object. */
 export function continues(last: RunEvent, delta: Delta): boolean {
   if (last.type !== delta.type || last.meta.runId !== delta.meta.runId || last.meta.iteration !== delta.meta.iteration) return false
   return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index

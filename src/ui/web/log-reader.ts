@@ -9,7 +9,7 @@ export type Frame = string | readonly string[]
 /**
  * Defines how one response is written.
  *
- * Contract: all functions are synchronous. If one throws, only this response breaks off.
+ * Contract: all functions are synchronous. If one of them throws, only this response is cut off.
  */
 export interface LogReaderOptions {
   /** The number of the last event that was already read. Default 0: starts with the first stored event. */
