@@ -12,7 +12,7 @@ import { BulkBar, type BulkOutcome } from './bulk-bar.tsx'
 import { DecisionCards, useOpenDecisions } from './decision-list.tsx'
 import { decideOnMany, linesOf, type OpenDecision } from './open-decision.ts'
 
-/** Shows the pending items of all runs. The item that has waited longest comes first. */
+/** Lists the decisions that runs are waiting for. The one that has waited longest comes first. */
 export function ApprovalsView() {
   useTitle('Approvals')
   const live = useLive()
@@ -77,7 +77,7 @@ function Empty() {
   )
 }
 
-/** Approves or rejects several items at once. */
+/** Buttons that approve or reject all selected calls at once. */
 function SelectionBar({ decisions, onDone }: { decisions: readonly OpenDecision[]; onDone: () => void }) {
   return (
     <BulkBar decisions={decisions} label="Select all" onDone={onDone}>

@@ -35,7 +35,7 @@ export function ArgumentsForm({ decision, submit }: FormProps) {
     if (problems.size > 0) place.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [problems])
 
-  /** Whether the input can be parsed. If not, shows the errors at their fields. */
+  /** Returns whether the input can be parsed. If not, shows each error at its field. */
   const isReadable = () => {
     const found = unreadable(edited.value)
     setProblems(found)

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Item } from '../data/pending-items.ts'
 
-/** The properties by which items can be filtered and grouped. */
+/** The properties by which pending decisions can be filtered and grouped. */
 export type Trait = 'tool' | 'agent' | 'user'
 
 export const traits: readonly Trait[] = ['tool', 'agent', 'user']
@@ -15,12 +15,12 @@ export interface Arrangement {
 /** The arrangement of the view. It is kept while other views are shown. */
 export const arrangement = signal<Arrangement>({ only: { tool: '', agent: '', user: '' }, groupBy: '' })
 
-/** Returns a property of an item. The agent consists of the run's model, followed by the nested agents. */
+/** Returns a property of a pending decision. The agent consists of the run's model, followed by the nested agents. */
 export function traitOf({ tool, model, agents, owner }: Item, trait: Trait): string {
   return trait === 'tool' ? tool : trait === 'user' ? owner : [model, ...agents].join(' › ')
 }
 
-/** Returns the values of a property in alphabetical order, each with its number of items. */
+/** Returns the values of a property in alphabetical order. For each value, the count is the number of items that have it. */
 export function valuesOf(items: readonly Item[], trait: Trait): [value: string, count: number][] {
   const counts = new Map<string, number>()
   for (const item of items) counts.set(traitOf(item, trait), (counts.get(traitOf(item, trait)) ?? 0) + 1)

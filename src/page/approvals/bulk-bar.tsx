@@ -6,7 +6,7 @@ import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
 import type { OpenDecision } from './open-decision.ts'
 
-/** The outcome of deciding several items: an error message or `''`, and a text for screen readers if items were decided. */
+/** The outcome of a bulk decision: an error message or `''`, and a text for screen readers if anything was decided. */
 export interface BulkOutcome {
   failure: string
   announcement?: string
@@ -17,15 +17,15 @@ interface BulkBarProps {
   /** The label of the checkbox that selects all items. */
   label: string
   /**
-   * Returns the buttons. `decide` runs `work`, unless an earlier call is still running, and shows its outcome. `work` resolves with
-   * undefined if the user has canceled.
+   * Returns the buttons. `decide` runs `work` and shows its outcome. It does nothing while an earlier `work` is still running. `work`
+   * resolves with undefined if the user has canceled.
    */
   children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome | undefined>) => Promise<void>): ComponentChildren
-  /** Called after items were decided, unless the user has moved the focus elsewhere. */
+  /** Called after a bulk decision, unless the user has moved the focus elsewhere. */
   onDone(): void
 }
 
-/** Selects several items and decides them at once. Hidden if there is only one item. */
+/** Lets the user select several pending decisions and make them together. Hidden if there is only one. */
 export function BulkBar({ decisions, label, children, onDone }: BulkBarProps) {
   const live = useLive()
   const [isBusy, setIsBusy] = useState(false)

@@ -32,7 +32,10 @@ export interface DecisionCardProps {
   onDecided: () => void
 }
 
-/** A card on which the user decides on a pending item. If `onDecided` stays the same, the card re-renders only when the item changes. */
+/**
+ * A card on which the user makes one pending decision. It re-renders only when the decision changes, if `onDecided` stays the same
+ * function.
+ */
 export function DecisionCard({ decision, link = false, hasBox = false, hasSaid = true, onDecided }: DecisionCardProps) {
   const { item, isSelected } = decision
   const live = useLive()

@@ -7,7 +7,7 @@ import { Subject } from './subject.tsx'
 
 const ArgumentsForm = loaded(() => import('./arguments-form.tsx').then(({ ArgumentsForm }) => ArgumentsForm))
 
-/** Approves or rejects a call, possibly with other arguments, or approves or rejects that a run exceeds its budget. */
+/** Lets the user approve or reject a call, or let a run exceed its budget. A call can also be approved with edited arguments. */
 export function Approval(props: FormProps) {
   const form = props.decision.form.value
   const place = useRef<HTMLDivElement>(null)
@@ -28,7 +28,7 @@ export function Approval(props: FormProps) {
   )
 }
 
-/** The part of a call that the service hides. The whole value is undefined until the call is completely on the page. */
+/** `hidden` is the part of the call that the service hides. The object is undefined until the complete call is on the page. */
 type Shown = { hidden: string | undefined } | undefined
 
 function nowShown(_: Shown, hidden: string | undefined): Shown {
@@ -66,8 +66,8 @@ function Choice({ decision, submit }: FormProps) {
 }
 
 /**
- * A hint that gets the focus from the key `a`, and is visible only while it has the focus. Ctrl+Enter then approves the call. Typing a text
- * never produces Ctrl+Enter.
+ * A hint that the key `a` focuses. It is visible only while it has the focus, and Ctrl+Enter then approves the call. A user who types text
+ * may press `a` by accident, but not Ctrl+Enter.
  */
 function KeyedApproval({ approve }: { approve: () => Promise<void> }) {
   const onKeyDown = ({ key, ctrlKey, metaKey, repeat }: KeyboardEvent) => {

@@ -8,7 +8,7 @@ interface DecisionListProps extends Pick<DecisionCardProps, 'link' | 'onDecided'
   items: readonly Item[]
 }
 
-/** Lists the pending items of a run. The calls of a plan can be decided together. */
+/** Lists the pending decisions of a run. The user can decide on all calls of a plan together. */
 export function DecisionList({ items, ...props }: DecisionListProps) {
   const decisions = useOpenDecisions(items)
   const planned = decisions.filter(({ item, canApprove, decided }) => item.plan !== undefined && canApprove && decided.value === '')
@@ -56,8 +56,8 @@ function isSaidAbove({ item }: OpenDecision, above: OpenDecision | undefined): b
 const mostKept = 1_200
 
 /**
- * The state of the user's decision on each item. When a run continues after a decision on one item, its other items disappear for a while.
- * When they reappear, the texts that the user had typed are restored.
+ * Returns each pending item with the state of its form. When a run continues after a decision on one item, its other items disappear for a
+ * while. When they reappear, the texts that the user had typed are restored.
  */
 export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current
@@ -69,7 +69,7 @@ export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
     kept.set(item.key, decision)
     return decision
   })
-  // Drops the oldest items, because other people may have decided on them.
+  // Drops the oldest items, on which other people have probably decided.
   for (const key of [...kept.keys()].slice(0, Math.max(0, kept.size - mostKept))) kept.delete(key)
   return open
 }

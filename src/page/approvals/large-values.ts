@@ -3,7 +3,7 @@ import { isWithin, walk } from '../reading/json-nodes.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { inSlices } from '../ui/slices.ts'
 
-/** The limits for a value that is shown, or edited, at once. */
+/** The limits up to which a value is shown or edited as a whole. */
 const mostAtOnce = { values: 1_500, characters: 60_000 }
 /** The limits for a value that is written as JSON in one step. */
 const mostInStep = { values: 100, characters: 4_000 }

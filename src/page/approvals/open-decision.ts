@@ -6,7 +6,7 @@ import { announce } from '../ui/announce.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { isLarge, splitLarge } from './large-values.ts'
 
-/** A pending item and the state of the user's decision on it. The state outlives the card that shows it. */
+/** A pending decision, and what the user has entered for it. This state outlives the card that shows it. */
 export class OpenDecision {
   readonly item: Item
   /**
@@ -62,7 +62,7 @@ export class OpenDecision {
   }
 }
 
-/** Decides pending items of one run. Resolves when the run continues. Throws an `ApiError`. */
+/** Sends decisions to one run. Resolves when the run continues. Throws an `ApiError`. */
 async function decide(
   runId: string,
   decisions: readonly OpenDecision[],
@@ -81,9 +81,9 @@ async function decide(
 const decidedAtOnce = 6
 
 /**
- * Decides items of several runs. Sends all decisions for one run in a single request, so that the run does not ask about the remaining
- * items again. If the request for a run fails, the result contains its error message once for each of its items. `said` is one word that
- * describes the verdict.
+ * Makes the same decision on items of several runs. Sends all decisions for one run in a single request, so that the run does not ask about
+ * the remaining items again. If the request for a run fails, the result contains its error message once for each of its items. `said` is
+ * one word that describes the verdict.
  */
 export async function decideOnMany(decisions: readonly OpenDecision[], verdict: DecisionFields, said: string): Promise<string[]> {
   const runs = Map.groupBy(decisions, ({ item }) => item.runId)
@@ -103,7 +103,7 @@ export async function decideOnMany(decisions: readonly OpenDecision[], verdict: 
   return failed
 }
 
-/** Describes how many of the calls use each tool. */
+/** Returns one line for each tool, with its number of calls. */
 export function linesOf(decisions: readonly OpenDecision[]): string[] {
   return [...Map.groupBy(decisions, ({ item }) => item.tool)].map(([tool, { length }]) => `${tool}: ${count(length, 'call')}`)
 }

@@ -3,7 +3,7 @@ import { confirmDialog } from '../ui/confirm-dialog.tsx'
 import { BulkBar, type BulkOutcome } from './bulk-bar.tsx'
 import { decidePlan, linesOf, type OpenDecision } from './open-decision.ts'
 
-/** Decides all calls of a plan at once. The selected calls are carried out, in order; the others are rejected. */
+/** Lets the user decide on all calls of a plan at once. The selected calls are carried out, in order; the others are rejected. */
 export function PlanBar({ decisions, onDone }: { decisions: readonly OpenDecision[]; onDone: () => void }) {
   return (
     <BulkBar decisions={decisions} label="The whole plan" onDone={onDone}>

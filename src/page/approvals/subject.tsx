@@ -64,7 +64,7 @@ function partsOf({ kind, args, about, script }: Item): Part[] {
 /** Maximum length of two texts, together, whose difference is shown, in characters. */
 const longestCompared = 2_000_000
 
-/** Returns the parts of the information that a tool gives about the decision: a text, a change, or data. */
+/** Splits the information that a tool gives about the decision into parts. A part is a text, a change, or data. */
 function aboutOf(about: unknown): Part[] {
   const label = 'Details'
   const { edits, others } = changeIn(about)

@@ -25,7 +25,7 @@ interface CurrentRun {
 export class Conversation {
   /** The steps of the conversation. Each conversation has its own object. */
   readonly steps: Signal<Steps> = signal(new Steps({ hasTurns: false }))
-  /** The pending items of the current run. */
+  /** The pending decisions of the current run. */
   readonly items: Signal<readonly Item[]> = signal([])
   /** The error message of the last action that failed. */
   readonly failure: Signal<string> = signal('')

@@ -21,8 +21,8 @@ const mostWaiting = 1_000
 /** How long changes are collected before listeners are called, in milliseconds. Changes often come in groups. */
 const burstMs = 60
 /**
- * Limits the share of time spent on requests. Some data, such as the input and owner of a run, is not in events and must be requested. The
- * time from the start of one request to the start of the next is at least this many times as long as the request took.
+ * Limits the share of time spent on requests. Requests are needed for data that events don't contain, such as the input and owner of a run.
+ * If a request took one second, the next one starts at least this many seconds after its start.
  */
 const shareOfAsking = 10
 const shortestPauseMs = 50
@@ -53,7 +53,7 @@ export class Live {
   #unseen = 0
   #epoch = 0
   #runs: Map<string, Run> = new Map()
-  /** The pending items of the known runs. Undefined if the list must be computed again. */
+  /** The pending decisions of the known runs. Undefined if the list must be computed again. */
   #pending: Item[] | undefined
   /** The runs whose end is known from an event. The list of runs may not contain their end yet. */
   #ended: Set<string> = new Set()
@@ -135,7 +135,7 @@ export class Live {
     return this.#newest
   }
 
-  /** Whether no change has become known since `newest` was requested. */
+  /** Whether `newest` is current: no change has become known since it was requested. */
   get isNewestCurrent() {
     this.#changes.value
     return this.#isNewestCurrent
@@ -175,13 +175,13 @@ export class Live {
     }
   }
 
-  /** The number of waiting calls. If some waiting runs are not known here, it is a minimum. */
+  /** The number of waiting calls. It is only a minimum if there are too many waiting runs to know all of them. */
   get waiting() {
     this.#changes.value
     return this.pending.length + this.#unseen
   }
 
-  /** The pending items. The item that has waited longest comes first. */
+  /** The pending decisions. The one that has waited longest comes first. */
   get pending() {
     this.#changes.value
     if (this.#pending === undefined) {

@@ -2,13 +2,13 @@ import type { JsonSchema, Pending, Run } from '../types.ts'
 
 export type DecisionFields = Record<string, unknown>
 
-/** A decision on an item, in the form in which it is sent to the run. */
+/** A decision in the form in which it is sent to the run. */
 interface Decision extends DecisionFields {
   toolCallId: string
   fingerprint: string
 }
 
-/** An item that waits for a decision. */
+/** A pending decision: something that a run has asked the user to approve, answer or do. */
 export interface Item {
   kind: Pending['kind']
   tool: string
@@ -42,7 +42,7 @@ export interface Item {
   key: string
 }
 
-/** Returns the items for which a run waits. */
+/** Returns the pending decisions of a run. */
 export function itemsOf(run: Run): Item[] {
   if (run.status !== 'waiting') return []
   return run.pending.map(({ toolCallId, path = [], ...item }) => ({

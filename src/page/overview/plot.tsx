@@ -47,7 +47,7 @@ export function Plot({ label, series, words, hrefs, format, tone }: PlotProps) {
               />
             ))}
       </svg>
-      {/* The pointer target covers the whole step, however small its value is. With the keyboard, the table leads to the same runs. */}
+      {/* The pointer target covers the whole step, however small its value is. Keyboard users reach the same runs through the table. */}
       <span class="plot-steps" aria-hidden="true">
         {words.map((word, at) => (
           <a key={word} class="plot-step" href={hrefs[at]} title={word} tabIndex={-1}>

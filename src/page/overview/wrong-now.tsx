@@ -67,7 +67,9 @@ export function WrongNow({ overview, name }: { overview: Overview | undefined; n
   )
 }
 
-/** Returns the number of runs without a process, and the MCP servers that are unavailable. Both are requested again with each overview. */
+/**
+ * Returns the number of runs whose process is gone, and the MCP servers that are unavailable. Both are requested again with each overview.
+ */
 function useElsewhere(overview: Overview | undefined): { gone: number; servers: McpServer[] } {
   const [found, setFound] = useState<{ gone: number; servers: McpServer[] }>({ gone: 0, servers: [] })
   useWhenConnected(async () => {

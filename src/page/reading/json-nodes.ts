@@ -63,7 +63,7 @@ function makeParts(node: JsonNode) {
   })
 }
 
-/** Returns a part of `value`, which is an array or object with the key `key`. */
+/** Returns the part of an array or object that has this key. */
 function partOf(value: unknown, key: string | number): unknown {
   return (value as Record<string | number, unknown>)[key]
 }

@@ -38,7 +38,7 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
     setOpen(nodes)
   }
   const drawn = useDrawnRows(root, open, selected)
-  /** The action for the selected row, once the row is drawn. */
+  /** What to do with the selected row once it is drawn. */
   const next = useRef<((row: RowOnPage) => void) | undefined>(undefined)
   const searched = useRef(patternOf(''))
   const [, drawAgain] = useReducer<number, void>((times) => times + 1, 0)
@@ -266,7 +266,7 @@ function* rowsOf(
   for (const [at, part] of parts.entries()) yield* rowsOf(part, open, at + 1, parts.length)
 }
 
-/** Iterates over the nodes to open, outermost first, such that there are at most `most` rows. The root is always included. */
+/** Iterates over the nodes to open, outermost first. Skips nodes that would bring the number of rows above `most`, except the root. */
 function* opening(root: JsonNode, open: ReadonlySet<JsonNode>, most: number): Generator<JsonNode> {
   const nodes = [root]
   let rows = 1

@@ -6,7 +6,7 @@ import { scrollable } from '../ui/scrollable.ts'
 /** Maximum nesting depth. Deeper content is shown as plain text. */
 const deepest = 24
 
-/** Matches text that is not written for readers, and for which the parser would need very long. */
+/** Matches text that would keep the parser busy for very long. Text that is written for readers doesn't match. */
 const isHard = /\S{2000}|(?:> ?){50}|(?:[-*+] ){50}/
 
 /** The HTML entities that models use. */

@@ -14,7 +14,7 @@ export function BarLane({ row, scale, now }: { row: Row; scale: TimeScale; now: 
   )
 }
 
-/** Draws a bar. It is not keyed, because a bar is identified only by its position in the list. */
+/** Draws a bar, without a `key`, because only its position in the list identifies it. */
 function drawn([kind, from, to]: Bar) {
   return <i class={kind} style={{ left: percent(from), width: percent(to - from) }} />
 }

@@ -104,7 +104,7 @@ function isProblem({ state, retries }: Span): boolean {
   return state === 'failed' || state === 'rejected' || retries.length > 0
 }
 
-/** Returns the text of a span in which a search looks. */
+/** Returns the searchable text of a span. */
 function textOf({ name, finish, text, args }: Span): string {
   const asked = typeof args === 'string' ? args : (JSON.stringify(args) ?? '')
   return `${name}\n${finish}\n${asked.slice(0, 10_000)}\n${text().slice(0, 10_000)}`.toLowerCase()

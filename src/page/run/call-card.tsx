@@ -38,7 +38,7 @@ export interface CallCardProps {
   call: PlacedCall
   /** Returns a link to the call's run. Absent if the page shows that run. */
   linkTo?: (call: PlacedCall) => Link
-  /** Whether the decision on the call is requested next to the card. The card then omits the arguments. Default false. */
+  /** Whether the form for the decision is next to the card. The form shows the arguments, so the card omits them. Default false. */
   asks?: boolean
 }
 
@@ -49,7 +49,7 @@ export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) 
   const state = stateOfCall(call)
   const since = state === 'waiting' ? call.waits.at(-1)?.from : state === 'running' ? call.startedAt : undefined
   const isUntold = call.status === 'ended' && call.outcome === undefined
-  // If a nested run asks for the decision, its pending item is shown beside this call, so this call keeps its own arguments.
+  // If a nested run asks for the decision, the form beside this card shows the nested call. This card then still shows its own arguments.
   const isAsked = asks && call.runs.length === 0
   const result = isUntold ? call.result || 'The run ended before this call did.' : call.result
   return (

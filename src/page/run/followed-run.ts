@@ -17,7 +17,7 @@ export class FollowedRun {
   readonly summary = signal<Run | undefined>(undefined)
   /** The run with its result. Undefined while there is no result. */
   readonly run = signal<RunWithResult | undefined>(undefined)
-  /** The pending items of the run. */
+  /** The pending decisions of the run. */
   readonly items = signal<readonly Item[]>([])
   readonly decisions = signal<readonly Decision[]>([])
   /** Whether the run has ended and its final result is known. */

@@ -20,7 +20,7 @@ import { RunBadge } from './run-badge.tsx'
 import { Timeline } from './timeline.tsx'
 import { Waterfall } from './waterfall.tsx'
 
-/** Shows one run: its input, its steps, its pending items, and controls to steer it. A different `id` needs a different `key`. */
+/** Shows one run: its input, its steps, its pending decisions, and controls to steer it. A different `id` needs a different `key`. */
 export function RunView({ id }: { id: string }) {
   const live = useLive()
   const followed = useMemo(() => new FollowedRun(id, live), [id, live])

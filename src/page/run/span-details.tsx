@@ -33,7 +33,7 @@ export const SpanDetails = memo(({ span, run, runStart }: SpanDetailsProps) => {
   )
 })
 
-/** Draws a fact. It is not keyed, because several facts may have the same name. */
+/** Draws a fact, without a `key`, because several facts may have the same name. */
 function drawnFact([name, value]: Fact) {
   return (
     <div>
@@ -108,7 +108,7 @@ function conversationOf({ result }: RunWithResult, iteration: number): { request
   return response && { request: messages.slice(0, at), response }
 }
 
-/** Draws a message. It is not keyed, because messages have no ids and keep their order. */
+/** Draws a message, without a `key`, because messages have no ids and keep their order. */
 function drawnMessage({ role, content, toolCalls = [], reasoning }: Message) {
   const text = messageText(content)
   return (

@@ -34,7 +34,7 @@ export class Steps {
   /** The keys of the last step, and of the last step that is shown. */
   #last = 0
   #lastShown = 0
-  /** The turns that have their own step, and, for each turn, the number of its parts that were added as steps. */
+  /** The turns that have their own step. `#listed` has the number of parts of each turn that were added as steps. */
   #begun: WeakSet<TurnView> = new WeakSet()
   #listed: WeakMap<TurnView, number> = new WeakMap()
   #turnOf: WeakMap<Text, TurnView> = new WeakMap()

@@ -7,8 +7,8 @@ const storageKey = 'toolloop.shortcuts'
 /** Maximum time between the two keys of a pair, in milliseconds. */
 const pairMs = 1_200
 /**
- * How long keys don't act as shortcuts after the field in which the user was typing has disappeared, in milliseconds. Each key that is
- * pressed meanwhile starts the time again.
+ * After the field in which the user was typing has disappeared, keys don't act as shortcuts for this long, in milliseconds. Each key that
+ * is pressed meanwhile restarts the time.
  */
 const writingMs = 3_000
 

@@ -70,7 +70,7 @@ function planAt(given: JsonSchema, place: Place): Plan {
   return { ...common, kind: 'json' }
 }
 
-/** Resolves references within the schema. Also replaces a type that allows null by the only other type. */
+/** Resolves references within the schema. If the type is a list of null and one other type, uses only the other type. */
 function resolved(schema: JsonSchema, root: Schema): Schema {
   let found: unknown = schema
   for (let step = 0; step < 10 && isRecord(found) && typeof found.$ref === 'string' && found.$ref.startsWith('#/'); step++) {

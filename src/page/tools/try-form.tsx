@@ -46,7 +46,7 @@ export function TryForm({ tool, onEnd }: { tool: ToolWithCalls; onEnd: () => voi
     if (problems.size > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [problems])
 
-  /** Whether the input can be parsed. If not, shows the errors at their fields. */
+  /** Returns whether the input can be parsed. If not, shows each error at its field. */
   const isReadable = () => {
     const found = unreadable(args)
     setProblems(found)

@@ -36,7 +36,10 @@ export class YamlLines {
     return line
   }
 
-  /** Returns all lines of the values at a pointer, in which `*` matches any key. Includes the values for which an alias stands. */
+  /**
+   * Returns all lines of the values at a pointer. In the pointer, `*` matches any key. If a value is an alias, the lines of its anchor are
+   * included.
+   */
   linesOf(pointer: string): number[] {
     return this.#find(partsOf(pointer)).flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
   }
