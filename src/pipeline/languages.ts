@@ -13,7 +13,7 @@ export interface SentenceLanguage {
   starters?: readonly string[]
   /** Names of months. Before a month, `3.` is part of a date. */
   months?: readonly string[]
-  /** Words after which `3.` is an ordinal: it ends the sentence only if one of `starters` follows. */
+  /** Words after which `3.` is an ordinal. Its full stop ends the sentence only if one of `starters` follows. */
   beforeOrdinals?: readonly string[]
 }
 

@@ -100,7 +100,7 @@ export class Owner {
   #suspect(n: number): number {
     const now = performance.now()
     const known = this.#suspects.get(n)
-    // After a long time without a check, the count starts again, because the owner may have had its lock meanwhile.
+    // After a long time without a check, the time starts again, because the owner may have had its lock meanwhile.
     const { since } = known === undefined || now - known.last > 2 * graceMs ? { since: now } : known
     this.#suspects.set(n, { since, last: now })
     return now - since

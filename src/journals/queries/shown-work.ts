@@ -64,7 +64,7 @@ export abstract class ShownWork {
     this.#runs = this.table('runs')
   }
 
-  /** Returns the size of the data that the journal stores of a run, in bytes. */
+  /** Returns the size of the data that the journal stores for a run, in bytes. */
   protected abstract stateSize(runId: string): Work<number>
 
   *begin(

@@ -25,7 +25,7 @@ interface BulkBarProps {
   onDone(): void
 }
 
-/** Lets the user select several pending decisions and make them together. Hidden if there is only one. */
+/** Lets the user select several pending decisions and decide on them together. Hidden if there is only one. */
 export function BulkBar({ decisions, label, children, onDone }: BulkBarProps) {
   const live = useLive()
   const [isBusy, setIsBusy] = useState(false)

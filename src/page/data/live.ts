@@ -55,7 +55,7 @@ export class Live {
   #runs: Map<string, Run> = new Map()
   /** The pending decisions of the known runs. Undefined if the list must be computed again. */
   #pending: Item[] | undefined
-  /** The runs whose end is known from an event. The list of runs may not contain their end yet. */
+  /** The runs whose end is known from an event. The list of runs may still show them as running. */
   #ended: Set<string> = new Set()
   /** The ids of runs whose state must be requested. */
   #changed: Set<string> = new Set()

@@ -12,8 +12,8 @@ export interface Column {
   /** The name that the service uses for sorting by this column. */
   sort?: string
   /**
-   * Whether the column contains numbers or times. Their cells are aligned to the right. If the user sorts by the column, the largest values
-   * come first.
+   * Whether the column contains numbers or times. Its cells are then aligned to the right. If the user sorts by such a column, the largest
+   * values come first.
    */
   isNumber?: boolean
   /** Whether long content may be cut off. */

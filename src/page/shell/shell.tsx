@@ -14,7 +14,10 @@ import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
-/** How long the event stream sends past events after the start, in milliseconds. They are shown, but not announced to screen readers. */
+/**
+ * The event stream starts with past events. Events that arrive within this time after the start, in milliseconds, are shown but not
+ * announced to screen readers.
+ */
 const oldEventsMs = 1_000
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 

@@ -112,7 +112,7 @@ export function fits(plan: Plan, value: unknown): boolean {
   if (value === undefined) return true
   switch (plan.kind) {
     case 'text':
-      // A text with invisible characters doesn't fit, because the field would not show them. It is written with JSON escapes.
+      // A text with invisible characters doesn't fit, because the field would not show them. Such a text is edited as JSON, with escapes.
       return typeof value === 'string' && visibleLines(value) === value
     case 'number':
       // A text fits, because an invalid number is kept as text.
