@@ -91,7 +91,7 @@ export function isDeeperThan(levels: number, value: unknown): boolean {
   return levels === 0 || (Array.isArray(value) ? value : Object.values(value)).some((item) => isDeeperThan(levels - 1, item))
 }
 
-/** The nesting depth from which values are left to `JSON.stringify`. It throws if such a value contains itself. */
+/** Values that are nested deeper than this are left to `JSON.stringify`, which throws if a value contains itself. */
 const mostLevels = 1_000
 
 /** Does the same as `JSON.parse(JSON.stringify(value))`, but shares texts instead of copying them. */

@@ -23,7 +23,7 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** Maps each frozen message that a caller has passed to the converted message. */
+/** The keys are frozen messages that callers have passed. The values are the converted messages. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
@@ -53,7 +53,7 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** Fields that a message may have in addition, if it is a reply of `generate` or was built from the result of a query. */
+/** Additional fields of a message that is a reply of `generate`, or that the caller built from the result of a query. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason

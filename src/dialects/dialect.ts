@@ -5,7 +5,7 @@ import type { Cursor } from './reader/cursor.ts'
 /** The parts that a parser found in a model's text, in order. Text never contains markup of a call. */
 export type TextToolEvent =
   | { type: 'text'; text: string }
-  /** A complete call. `repairs` lists the repairs that were needed to parse it, and is absent if the call needed no repairs. */
+  /** A complete call. `repairs` lists what had to be corrected to parse the call. Absent if nothing was corrected. */
   | { type: 'call'; name: string; arguments: Record<string, unknown>; repairs?: string[] }
   /**
    * Text that was meant as a call but can't be parsed. `reason` is an explanation for the model. The same text is not also reported as a

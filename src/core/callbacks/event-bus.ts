@@ -46,8 +46,8 @@ export class EventBus {
   }
 
   /**
-   * Subscribes to one event. Returns a function that unsubscribes; after that, the listener is not called again, not even by an `emit` in
-   * progress.
+   * Subscribes to one event. Returns a function that unsubscribes. After it has been called, the listener is not called again, not even by
+   * an `emit` in progress.
    */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     const call = listener as (payload: unknown, meta: EventMeta) => unknown

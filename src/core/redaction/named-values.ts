@@ -127,7 +127,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   // Accepts `==`, `=>` and `:=`. `::` and `://` don't separate a value from a name.
   if (kind === ':' && (text[from] === ':' || text.startsWith('//', from))) return undefined
   if (/[:=!<>]/.test(text[separatorAt - 1] ?? '')) return undefined
-  // `==` compares and is not followed by a value.
+  // `==` is a comparison, so no value is assigned.
   if (text[from] === '=' && kind === '=') return undefined
   while (from < separatorAt + 3 && (text[from] === '=' || text[from] === '>')) from++
   const operator = text.slice(separatorAt, from)

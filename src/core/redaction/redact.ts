@@ -170,7 +170,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = noKeys,
 
 const unreadable = '[unreadable]'
 
-/** Returns the fields of an object, a Map or an Error. If a getter throws, only its own entry is lost. */
+/** Returns the fields of an object, a Map or an Error. If a getter throws, only the value of that field is lost. */
 function fieldsOf(item: object): [key: string, entry: unknown][] {
   if (item instanceof Map) return Array.from(item, ([key, entry]) => [keyText(key), entry])
   const keys = Object.keys(item)

@@ -199,7 +199,7 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   Object.assign(turn, { provider, model, continues })
 }
 
-/** Removes the parts that were already received of a response that broke off. */
+/** Removes the parts of a response that arrived before it broke off. */
 function discard(turn: TurnView, run: RunView): void {
   turn.firstTokenAt = undefined
   turn.parts = turn.parts.filter((part) => {

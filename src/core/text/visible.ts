@@ -38,7 +38,7 @@ export function visibleLines(text: string): string {
 }
 
 /**
- * Prepares text in any language for display: removes control characters except line ends and tabs, and replaces characters that change the
+ * Prepares text in any language for display. Removes control characters except line ends and tabs. Replaces characters that change the
  * direction of the text by their codes.
  */
 export function readable(text: string): string {

@@ -65,7 +65,7 @@ function* readToolAction(reading: CallReading): Reading {
   const head = yield* readHead(reading)
   if (head === undefined) return 'text'
   const written = head.name.trim()
-  // If a name contains quotes, its real closing quote is elsewhere.
+  // If the name contains such characters, the quote that was found is not the closing quote.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
   const repairs = [...head.repairs, ...nameRepairs(written, name)]
@@ -114,8 +114,8 @@ function* readToolAction(reading: CallReading): Reading {
 }
 
 /**
- * Reads the rest of a comment, a stray closing tag or a plain `<`, and returns the repair. Returns undefined if the `<` starts a parameter,
- * and `'open'` if the comment or tag has no end.
+ * Reads the rest of a comment, a stray closing tag or a plain `<`, and returns the entry of the call's `repairs` for it. Returns undefined
+ * if the `<` starts a parameter, and `'open'` if the comment or tag has no end.
  */
 function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
   const { cursor } = reading

@@ -2,7 +2,7 @@ import { JsonScanner } from '../../core/json/json-scanner.ts'
 import { newline } from './line-state.ts'
 
 /**
- * Finds the end of a JSON value that turned out not to be a call. Everything inside the value belongs to it. Its text is passed on as it
+ * Finds the end of a JSON value that turned out not to be a call. Nothing inside the value is read as a call. Its text is passed on as it
  * arrives. A blank line also ends the value, because the bracket may not have started a value at all.
  */
 export class OpenValue {

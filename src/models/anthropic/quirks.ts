@@ -58,7 +58,7 @@ export interface AnthropicQuirks extends TextQuirks {
    * (`'with-tools'`), or never (null).
    */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings that the model refuses, in addition to settings for which the API has no field. */
+  /** Sampling settings that the model refuses. Settings for which the API has no field need not be listed. */
   unsupported: string[]
   /** Whether the server accepts `strict` in tool definitions. */
   strictTools: boolean

@@ -132,8 +132,8 @@ export class AnthropicResponse implements ResponseReader {
   }
 
   /**
-   * Reads a complete message, or the message at the start of a stream. The message at the start of a stream may already contain calls, if
-   * code that the provider runs has made them.
+   * Reads a complete message, or the message at the start of a stream. The latter may already contain calls, if code that the provider runs
+   * has made them.
    */
   #readMessage(message: JsonObject): void {
     if (typeof message.id === 'string' && message.id !== '') {

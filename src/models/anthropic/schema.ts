@@ -108,8 +108,8 @@ function convertReference(ref: string, scope: Scope): JsonObject {
 }
 
 /**
- * Adds the keywords that the API doesn't support to the description. Keywords that start with `$` are left out, because they don't restrict
- * the value.
+ * Returns the description, extended by the keywords that the API doesn't support. Keywords that start with `$` are left out, because they
+ * don't restrict the value.
  */
 function described(description: Json | undefined, told: JsonObject): JsonObject {
   const words = Object.entries(told).flatMap(([key, value]) =>

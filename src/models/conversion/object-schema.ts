@@ -117,7 +117,7 @@ function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void
   flat.beyond.push(...beyond)
 }
 
-/** Adds schemas, at least one of which must match. */
+/** Adds alternative schemas. At least one of them must match. */
 function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[]): void {
   for (const name of union(variants.map(({ properties }) => Object.keys(properties)))) {
     const schemas = variants.map(({ properties }) => fieldOf(properties, name)).filter(isJsonObject)

@@ -68,7 +68,7 @@ function readClause(typed: string, restore: (part: string) => string, tools: rea
   return [readSearch, readClock, readFile, readFiles].reduce((reading, read) => reading ?? read(new Words(clause, unquote)), first)
 }
 
-/** The words that the correction of typing mistakes knows. */
+/** The words to which a typing mistake may be corrected. */
 const known =
   `what which where when how many time date file files line lines longest largest biggest shortest smallest newest oldest folder folders
   list show read find search count number length size first typescript javascript python markdown today times divided multiplied plus minus

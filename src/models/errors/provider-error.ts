@@ -193,7 +193,7 @@ function readBody(body: unknown, depth = 0): ErrorBody {
   if (!isJsonObject(body)) return { message: '', codes: [], parts: [] }
   const error = firstOf(body.error) || body.base_resp || firstOf(body.errors) || body
   if (!isJsonObject(error)) {
-    // In errors of Spring and OAuth, `error` is a title, and the message is another field beside it.
+    // In errors of Spring and OAuth, `error` is a title, and the message is in another field.
     const told = [error, messageIn(body)].filter((text) => typeof text === 'string')
     return { message: cut([...new Set(told)].join(': ')), codes: codesOf(body), parts: [body] }
   }

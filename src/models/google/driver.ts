@@ -57,7 +57,7 @@ function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: G
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // Silences the SDK, which would print which of several credentials it uses.
+      // Silences the SDK. Otherwise, it would print which of several credentials it uses.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {

@@ -70,7 +70,7 @@ export interface ResponsesQuirks extends TextQuirks {
    * (`'with-tools'`), or never (null).
    */
   structuredOutput: 'alone' | 'with-tools' | null
-  /** Sampling settings that the model refuses, in addition to settings for which the API has no field. */
+  /** Sampling settings that the model refuses. Settings for which the API has no field need not be listed. */
   unsupported: string[]
   /** The smallest value that the server accepts for `max_output_tokens`. */
   leastOutputTokens: number

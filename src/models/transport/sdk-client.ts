@@ -103,7 +103,7 @@ export class SdkClient<Own extends Access, Sdk> {
     this.#send = settings.fetch === undefined ? send : sendOver(settings.fetch)
   }
 
-  /** Creates a model behind an API of the provider. */
+  /** Creates a model that uses one of the provider's APIs. */
   model<Body extends ApiRequest, Response extends ApiResponse>(api: Api<Own, Body, Response>, capabilities: ModelCapabilities): ChatModel {
     const { provider, model } = this.#settings
     return {

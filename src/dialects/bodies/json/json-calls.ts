@@ -70,7 +70,7 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
 
 /**
  * Reads `{"get_weather": {"city": "Oslo"}}`: the keys are names of declared tools. If no marker precedes the call, each tool must declare
- * all of its arguments.
+ * all arguments that its call has.
  */
 function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
   const calls: TextToolCall[] = []
@@ -82,12 +82,12 @@ function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, fo
   return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
 
-/** Returns the repairs to report if the written name differs from the tool's name. */
+/** Returns the entries of a call's `repairs` for a written name that differs from the tool's name. */
 export function nameRepairs(written: string, name: string): string[] {
   return name === written ? [] : [`tool name read from "${written}"`]
 }
 
-/** The repair to report for JSON with comments, single quotes and similar deviations. */
+/** The entry of a call's `repairs` for JSON with comments, single quotes and similar deviations. */
 export const looseJson = 'JSON that is not strict'
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
@@ -102,7 +102,10 @@ function nameOf(value: Record<string, unknown>): string | undefined {
   return undefined
 }
 
-/** Reads arguments, which may be an object, the JSON text of an object, absent, or a single value for a tool with one argument. */
+/**
+ * Reads a call's arguments. They may be absent, an object, or the JSON text of an object. For a tool with one argument, they may also be
+ * that argument's value.
+ */
 export function readArguments(value: unknown, name: string, tools: DeclaredTools, repairs: string[]): Record<string, unknown> | undefined {
   if (isJsonObject(value)) return value
   if (value === undefined || value === null || value === '') {
