@@ -37,8 +37,8 @@ export interface ModelSettings {
   /** Headers sent with every request. */
   headers?: Record<string, string>
   /**
-   * Set to `false` for a model without native calls. The model then writes its calls as JSON text. Default true. @deprecated Say how the
-   * model writes its calls instead, as in `dialect: 'json'`.
+   * Set to `false` for a model without native calls. The model then writes its calls as JSON text. Default true.
+   * @deprecated Say how the model writes its calls instead, as in `dialect: 'json'`.
    */
   functionCalling?: boolean
   /**
