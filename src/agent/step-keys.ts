@@ -155,7 +155,7 @@ export function isApproval(key: string): boolean {
  * Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Messages to the run come last.
  */
 export function compareSteps(a: string, b: string): number {
-  // The first decision on a call has no number. Decisions of an agent inside the call come before the steps they lead to.
+  // The first decision on a call has no number. If the call runs an agent, the agent's decisions come before the steps they lead to.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
   return iterationOf(a) - iterationOf(b) || rankOf(a) - rankOf(b) || numbered(a).localeCompare(numbered(b), 'en', { numeric: true })
 }

@@ -149,8 +149,8 @@ class CodeModeTools implements ToolSet {
   }
 
   /**
-   * Whether the model calls the tool directly. It does if `keep` names the tool. It also does if the tool ends the run or hands it over,
-   * which works only outside scripts.
+   * Whether the model calls the tool directly: if `keep` names the tool, or if the tool ends the run or hands it over. Scripts can't end a
+   * run or hand it over.
    */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)

@@ -15,7 +15,7 @@ export type CharacterKind =
   | 'mark'
   /** The character `。` and similar characters, which always end a sentence. */
   | 'end'
-  /** A closing bracket or quote, or the end of an emphasis in Markdown. It belongs to the sentence if it directly follows the end. */
+  /** A closing bracket or quote, or the end of an emphasis in Markdown. It belongs to the sentence whose last mark it follows directly. */
   | 'closer'
   /** A quote that opens in some languages and closes in others. */
   | 'quote'

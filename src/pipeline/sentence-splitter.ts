@@ -131,7 +131,7 @@ export class SentenceSplitter {
     return sentences
   }
 
-  /** Whether a character may end the sentence. A mark without a word before it doesn't: `!important`, `.NET`, `... and then`. */
+  /** Whether a character may end the sentence. It can't if no word precedes it: `!important`, `.NET`, `... and then`. */
   #mayEnd(kind: CharacterKind): kind is PossibleEnd['kind'] {
     return (kind === 'stop' || kind === 'ellipsis' || kind === 'mark' || kind === 'end') && this.#words.hasWords
   }

@@ -20,7 +20,7 @@ const startAll: StartCalls = (work, carryOut) => carryOut(work)
 
 /**
  * Answers all calls of one turn. Starts them in order in the same tick, each as its own step. Refused calls have steps too, so that every
- * call has a record. Calls that wait for a decision come last. Never rejects because a tool failed.
+ * call has a record. Calls that wait for a decision come last. A failed tool does not make it reject.
  */
 export async function runToolRound(
   execution: Execution,

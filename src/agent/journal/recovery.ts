@@ -31,7 +31,7 @@ export class Releases {
     return this.#left.has(runId)
   }
 
-  /** Releases the run now, or in a later `retry`. */
+  /** Releases the run. If that fails, a later `retry` releases the run. */
   async add(release: Release): Promise<void> {
     const [runId] = release.args
     this.#left.set(runId, release)

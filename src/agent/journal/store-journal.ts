@@ -328,7 +328,7 @@ class StoreJournal implements Journal {
   async #get(runId: string): Promise<KeptRun | undefined> {
     const run = await this.#store.get(runId)
     if (run === undefined) return undefined
-    // Yields, because results may be large, and many may be read at once.
+    // Yields to the event loop, because many large results may be read at once.
     await giveWay()
     const { input, output, ...rest } = run
     return {

@@ -36,8 +36,7 @@ export interface RunRecorder {
   /** Wraps the hooks that wrap a request. A hook may answer the request itself. */
   aroundHooks<Response extends ModelResponse>(run: RecordedScope, asked: TurnRequest, next: () => Promise<Response>): Promise<Response>
   /**
-   * Wraps a request as it is sent, inside hooks and guardrails. `next` sends the request to the model that it is given, which may be a
-   * wrapper.
+   * Wraps a request as it is sent, inside hooks and guardrails. `next(model)` sends the request to `model`, which may be a wrapper.
    */
   aroundRequest<Response extends ModelResponse>(
     run: RecordedScope,

@@ -84,8 +84,8 @@ export interface RunLimits {
    */
   repeatedCalls?: number
   /**
-   * Number of previous turns to search for repeated calls. Cycles of up to half as many turns are found, such as alternating calls (A, B,
-   * A, B). With 1, only calls that are repeated from one turn to the next are found. Default 8.
+   * Number of previous turns to search for repeated calls. Finds a cycle if it is at most half as long: a window of 4 finds alternating
+   * calls (A, B, A, B). With 1, only calls that are repeated from one turn to the next are found. Default 8.
    */
   repeatWindow?: number
   /** Maximum depth of runs nested in tool calls. The value of the outermost run applies to all runs nested in it. Default 5. */

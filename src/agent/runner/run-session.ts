@@ -105,7 +105,7 @@ export class RunnerSessions {
       const asked: LeaseRequest = { id, claim, onBusy: 'wait', replaces, journal: this.#journal }
       const lease = await leaseSession(sessions, asked, run, before)
       run.lease = lease instanceof SessionLease ? lease : undefined
-      // The journal has released the run meanwhile, so only this code can release the session.
+      // The journal has already released the run, so no other code will release the session.
       if (this.#left.has(run)) return this.leave(run)
       if (lease !== undefined && !(lease instanceof SessionLease) && lease.kind === 'taken_over') throw notClaimed(id, lease)
       // If the run's messages are stored already, this execution only has to find the run's result.

@@ -89,7 +89,7 @@ export interface Claim {
 export interface Claimed {
   kind: 'claimed'
   token: string
-  /** The session's own number. A session created later under the same id has another number. */
+  /** A number that distinguishes the session from those created later under the same id. */
   session: number
   /** The number of messages in the session. */
   length: number
@@ -165,7 +165,7 @@ export interface SessionSummary {
 
 /** A session, as a store returns it. */
 export interface StoredSession extends SessionSummary {
-  /** The session's own number. */
+  /** A number that distinguishes the session from those created later under the same id. */
   session: number
   compaction?: string
   /** The draft of a run. Set only if a run waits. */

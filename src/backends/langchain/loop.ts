@@ -49,7 +49,7 @@ class LangChainRun implements AgentHost {
     const { run, state } = this.#execution
     let failure: unknown
     const messages = state.history.slice().map(toLangChain)
-    // Allows one request more than the iterations, for the answer that is requested when the limit is reached.
+    // Allows one request beyond the limit of iterations. That request asks for the final answer when the limit is reached.
     const agent = runAgent(this, messages, run.limits.maxIterations + 1, create).catch((error: unknown) => {
       failure = error
     })

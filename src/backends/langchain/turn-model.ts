@@ -13,7 +13,7 @@ export class TurnModel extends BaseChatModel {
   readonly #takeTurn: TakeTurn
 
   constructor(takeTurn: TakeTurn) {
-    // Pins LangChain's message format, which an environment variable could change otherwise, because messages must come back unchanged.
+    // Pins LangChain's message format, because messages must come back unchanged. An environment variable could change the format.
     super({ outputVersion: 'v0' })
     this.#takeTurn = takeTurn
   }

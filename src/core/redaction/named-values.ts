@@ -220,7 +220,7 @@ function bareValue(
   return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
 }
 
-/** Returns the end of the text that the pattern matches repeatedly. Each match is limited in length. */
+/** Returns the end of the text that the pattern matches repeatedly. The pattern limits the length of each match. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   let end = from
   for (;;) {

@@ -9,7 +9,7 @@ type Piece =
   /** `gap`: the number of characters that toolloop inserted between this text and the previous text. */
   | { kind: 'text'; gap: number; length: number; fields: JsonObject | undefined }
   | CallPiece
-  /** A part that is kept unchanged and sent back: a part of the provider's own tools, an image, a signed thought, or an unknown part. */
+  /** A part that is sent back unchanged: a call or result of the provider's own tools, an image, a signed thought, or an unknown part. */
   | { kind: 'kept'; part: JsonObject }
 
 interface CallPiece {

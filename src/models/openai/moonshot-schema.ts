@@ -63,7 +63,7 @@ function branchOf(type: Json, schema: JsonObject): JsonObject {
   return type === 'null' ? { type } : ofType(type, without(schema, ['default', ...beside]))
 }
 
-/** Returns a schema of one type. Its `enum` must not contain values of other types, because these could never match. */
+/** Restricts a schema to one type. Removes the values of other types from its `enum`. */
 function ofType(type: Json, { enum: values, ...schema }: JsonObject): JsonObject {
   const own = Array.isArray(values) && type !== 'null' ? values.filter((value) => isOf(type, value)) : []
   return { ...schema, type, ...(own.length === 0 ? {} : { enum: own }) }

@@ -179,7 +179,7 @@ export class SdkClient<Own extends Access, Sdk> {
   }
 }
 
-/** The access from settings, environment and preset. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
+/** Returns the API key and the base URL. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
 export function findAccess(settings: ModelSettings, preset: ProviderPreset): Access {
   return { apiKey: findAPIKey(settings, preset), baseURL: findBaseURL(settings, preset) }
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { askForToken, type Link, type SignIn, signInByLink, signInByToken } from './access.ts'
 
-/** Asks the user to sign in, either with a token or with a button that uses the opened link. */
+/** Asks the user to sign in: with a token or, if the page was opened with a sign-in link, with a button. */
 export function SignInView({ how }: { how: SignIn }) {
   useEffect(() => {
     document.title = 'Sign in · toolloop'

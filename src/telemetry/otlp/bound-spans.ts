@@ -1,11 +1,9 @@
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Attributes } from '../api.ts'
 
-/**
- * Maximum number of characters: of all waiting spans together, and of the spans in one request. With `content`, a single span contains a
- * whole conversation.
- */
+/** Maximum number of characters in all waiting spans together. With `content`, a single span contains a whole conversation. */
 const mostCharacters = 16_000_000
+/** Maximum number of characters in the spans of one request. */
 const mostCharactersOfRequest = 500_000
 
 /** Limits the spans that wait to be exported, by number and size. */

@@ -13,7 +13,7 @@ export type BodyItem =
   | { type: 'end-mark' }
   | BodyPause
 
-/** A position at which a body waits, or at which its content ends. */
+/** A point in a response body where sending pauses, or where the content ends. */
 type BodyPause = { type: 'wait'; until: PromiseLike<unknown> } | { type: 'content-end' }
 
 /** A part of a body in the form in which it is sent. */

@@ -7,7 +7,8 @@ export interface UIInput {
   /** The id of the chat. */
   id: string
   /**
-   * The last message, if it is from the user. Empty if the page answers pending calls instead. A run in a session needs only this message.
+   * The last message, if it is from the user. Otherwise empty: the request then contains decisions on pending calls. A run in a session
+   * needs only this message.
    */
   input: readonly ChatMessage[]
   /**

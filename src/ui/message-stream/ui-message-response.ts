@@ -13,7 +13,7 @@ export interface SendableRun {
   toResponse(options?: ResponseOptions): Response
 }
 
-/** Options for converting a run to a message of the page. */
+/** Options for converting a run to a UI message. */
 export interface UIMessageOptions {
   /**
    * The messages that the client sent. The last message is from the assistant if its calls were decided. In this case, the response

@@ -55,7 +55,7 @@ export class SignIn {
   readonly #leaving = new AbortController()
   #turn: Promise<void> = Promise.resolve()
   #renewal: Promise<void> = Promise.resolve()
-  /** The error of a sign-in that the user refused or did not finish, so that the user is not asked repeatedly. */
+  /** The error of a sign-in that the user refused or did not finish. It is kept so that the user is not asked again. */
   #refused: ToolloopError | undefined
 
   constructor(sdk: McpClientSdk, server: { name: string; url: URL }, auth: McpAuth, { closing, logger }: SignInContext) {

@@ -28,7 +28,7 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Delay before a task is polled again after an error, in milliseconds. */
 const recoverMs = 500
-/** Uptime in milliseconds. If a server has run for longer when it fails, its earlier failures no longer count. */
+/** Uptime in milliseconds. If a server fails after a longer uptime, its earlier failures no longer count. */
 const steadyMs = 60_000
 
 /** The link to one server. It starts the server, keeps it running, calls it and closes it. */

@@ -59,7 +59,7 @@ export class ServerContext {
     this.#tellsOfChanges = tellsOfChanges
   }
 
-  /** Removes entries that may have changed from the cache. Default: all entries. */
+  /** Removes from the cache the entries that may have changed. Default: all entries. */
   changed(what?: 'resources' | 'prompts'): void {
     this.#kept.forget(what === undefined ? '' : `${what}/`)
   }
