@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFile } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { Agent, type Dispatcher, MockAgent, Pool, ProxyAgent, setGlobalDispatcher } from 'undici'
@@ -95,10 +96,15 @@ describe('a redirect', () => {
       else eventStream(response).end(textEvents('moved'))
     })
     const model = modelAt(server.baseURL)
+    const sent: (string | undefined)[] = []
+    const noteSent = () => sent.push(context.getStore())
+    subscribe('undici:request:create', noteSent)
     for (const name of ['first', 'second']) {
       await context.run(name, () => model.generate({ messages: hello }, { text: () => heard.push(context.getStore()) }))
     }
+    unsubscribe('undici:request:create', noteSent)
     expect(heard).toEqual(['first', 'second'])
+    expect(sent).toEqual(['first', 'first', 'second', 'second'])
   })
 
   it.each([307, 308])('%d sends the same request to the new address, with its key if that is the same server', async (status) => {

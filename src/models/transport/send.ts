@@ -52,7 +52,8 @@ export const send: Send =
   typeof Dispatcher.prototype.request === 'function' ? sendOverUndici : sendOver((...request) => globalThis.fetch(...request))
 
 function sendOverUndici(post: Post, receiver: Receiver): () => void {
-  const request = new UndiciRequest(urlOf(post.url), post, inContext(receiver))
+  const context = new AsyncResource('ToolloopRequest')
+  const request = new UndiciRequest(urlOf(post.url), post, inContext(context, receiver), context)
   // Waits for the next turn of the event loop. If a response has just ended, its connection is free only then, and undici would otherwise
   // open another connection.
   yieldNow().then(() => request.dispatch())
@@ -69,6 +70,7 @@ class UndiciRequest {
   readonly #url: URL
   readonly #post: Post
   readonly #receiver: Receiver
+  readonly #context: AsyncResource
   readonly #redirects: number
   #sentAt = 0
   #isServed = false
@@ -80,10 +82,11 @@ class UndiciRequest {
   #next: UndiciRequest | undefined
   #droppedBytes = 0
 
-  constructor(url: URL, post: Post, receiver: Receiver, redirects = 0) {
+  constructor(url: URL, post: Post, receiver: Receiver, context: AsyncResource, redirects = 0) {
     this.#url = url
     this.#post = post
     this.#receiver = receiver
+    this.#context = context
     this.#redirects = redirects
   }
 
@@ -151,7 +154,7 @@ class UndiciRequest {
     if (!this.#isStale(error)) this.#receiver.onFailure(error)
     else {
       this.#isRetried = true
-      this.dispatch()
+      this.#context.runInAsyncScope(() => this.dispatch())
     }
   }
 
@@ -181,8 +184,9 @@ class UndiciRequest {
     }
     const isElsewhere = location.origin !== this.#url.origin
     const headers = this.#post.headers.filter(([name]) => (isElsewhere ? openHeaders.test(name) : name !== 'host'))
-    this.#next = new UndiciRequest(location, { ...this.#post, headers }, this.#receiver, this.#redirects + 1)
-    this.#next.dispatch()
+    const next = new UndiciRequest(location, { ...this.#post, headers }, this.#receiver, this.#context, this.#redirects + 1)
+    this.#next = next
+    this.#context.runInAsyncScope(() => next.dispatch())
   }
 
   /** Whether the request failed because the server had closed the reused connection, and was not itself a retry. */
@@ -193,9 +197,8 @@ class UndiciRequest {
   }
 }
 
-/** Calls the receiver in the current async context. Undici calls its handlers in the context of the connection. */
-function inContext(receiver: Receiver): Receiver {
-  const context = new AsyncResource('ToolloopRequest')
+/** Calls the receiver in an async context. Undici calls its handlers in the context of the connection. */
+function inContext(context: AsyncResource, receiver: Receiver): Receiver {
   return {
     onStart: (status, headers) => context.runInAsyncScope(() => receiver.onStart(status, headers)),
     onBytes: (bytes) => context.runInAsyncScope(() => receiver.onBytes(bytes)),
