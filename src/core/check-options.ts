@@ -158,12 +158,9 @@ export function expecting(expected: string, isAllowed: (value: unknown) => boole
 /** Accepts any value. Used for options that are checked elsewhere, or only by their types. */
 export const unchecked: Check = () => {}
 
-/** Accepts an object with these methods, its own or inherited. */
+/** Accepts an object or a function with these methods, its own or inherited. */
 export function withMethods(expected: string, ...methods: readonly string[]): Check {
-  return expecting(expected, (value) => {
-    if (typeof value !== 'object' || value === null) return false
-    return methods.every((method) => typeof Reflect.get(value, method) === 'function')
-  })
+  return expecting(expected, (value) => methods.every((method) => typeof Reflect.get(Object(value), method) === 'function'))
 }
 
 export const boolean: Check = expecting('true or false', (value) => typeof value === 'boolean')

@@ -78,6 +78,12 @@ describe('options', () => {
     expect(() => new AgentRunner({ model: scriptedModel([]), [name]: value })).toThrow(words)
   })
 
+  it('logger: a function with the methods is accepted', async () => {
+    const write = (): void => {}
+    const logger = Object.assign((): void => {}, { debug: write, info: write, warn: write, error: write })
+    expect(await new AgentRunner({ model: scriptedModel(['Here.']), logger }).run('go')).toMatchObject({ output: 'Here.' })
+  })
+
   it('restore: anything but a function is refused by the constructor', () => {
     const restore = {} as never
     expect(() => new AgentRunner({ model: scriptedModel([]), restore })).toThrow('Expected `restore` to be a function, got `{}`')
