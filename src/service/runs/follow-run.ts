@@ -81,12 +81,11 @@ export class RunFollower {
     const endLease = this.#parts.host.leaseTools()
     const shown = new ShownEvents((event) => showEvent(run, event, sink), sink.isSeen)
     run.shownEvents = shown
-    let stream: RunStream | undefined
     try {
       // Yields first, because a run works synchronously until it first waits for its model.
       await yieldNow()
       const started = performance.now()
-      stream = await begin()
+      const stream = await begin()
       const { hidden, result } = stream
       const first = Promise.withResolvers<void>()
       followEvents(stream, (event) => {
