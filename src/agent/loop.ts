@@ -1,5 +1,6 @@
 import type { StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
+import { stoppedBy } from './callbacks/callbacks.ts'
 import { settleIntents } from './calls/intents.ts'
 import { isStopped } from './calls/stop-when.ts'
 import { runToolRound } from './calls/tool-round.ts'
@@ -228,7 +229,8 @@ function endingOfRound({ interrupted, stop, pending, final }: ToolRound, output:
 }
 
 export function stoppedByGuardrail(reason: string): Ending {
-  return { stopReason: 'refused', error: { code: 'guardrail', message: `The run was stopped by ${reason}` } }
+  const { code, message } = stoppedBy(reason)
+  return { stopReason: 'refused', error: { code, message } }
 }
 
 function tooOftenRejected({ count, objection, isWithheld }: RejectedAnswers, outputRetries: number): Ending {

@@ -101,3 +101,8 @@ export class HookFailure extends ToolloopError {
     this.usage = usage
   }
 }
+
+/** Returns the error of a run that a guardrail, a hook or an entry stops. `reason` begins with the name of that guardrail, hook or entry. */
+export function stoppedBy(reason: string): ToolloopError {
+  return new ToolloopError('guardrail', `The run was stopped by ${reason}`)
+}

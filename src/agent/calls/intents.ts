@@ -33,7 +33,7 @@ async function carryOutIntents(execution: Execution, iteration: number): Promise
   const desk = new DecisionDesk(execution)
   const waiting = numberedIntents(execution, state.intents)
   const items = waiting.flatMap((one) => one.items)
-  // All items are published before the run waits for the first, so that whoever decides sees all of them.
+  // Publishes all items before the run waits for the first, so that all can be decided together.
   for (const item of items) await desk.open(item)
   for (const item of items) if ((await desk.decided([item])).length === 0) whole.pending.push(item)
   if (whole.pending.length > 0) {

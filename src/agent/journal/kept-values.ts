@@ -68,7 +68,7 @@ export class KeptResults {
     return text
   }
 
-  /** The texts in the state of a paused run. Undefined if there are none. */
+  /** The texts in the state of a paused run. Undefined if no text is kept. */
   get texts(): { [id: string]: string } | undefined {
     return this.#texts.size === 0 ? undefined : Object.fromEntries(this.#texts)
   }

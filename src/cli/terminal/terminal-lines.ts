@@ -307,7 +307,7 @@ export class TerminalLines implements Lines {
     return new KeyedInput(this.#io, { prompt: '', above: () => [...this.#rowsAbove(), ...this.#rowsOf(question)] }, 'typed')
   }
 
-  /** Writes an answered question to the screen, where it stays. */
+  /** Writes an answered question to the screen. The question is not erased later. */
   #leaveQuestion(text: string): void {
     for (const row of this.#rowsOf(text)) this.#io.stderr.write(`${row}\r\n`)
   }

@@ -197,7 +197,7 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   await query(`UPDATE ${schema}.version SET version = $1`, [newest])
 }
 
-/** Returns the version of the tables, or 0 if there are none. */
+/** Returns the version of the tables, or 0 if the schema has no tables. */
 async function versionOf(query: Query, schema: string): Promise<number> {
   // `to_regclass` is not used: after it has failed to find a table once, it may not see a table that another process has created.
   const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'

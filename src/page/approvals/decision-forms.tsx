@@ -12,7 +12,7 @@ export function Approval(props: FormProps) {
   const form = props.decision.form.value
   const place = useRef<HTMLDivElement>(null)
   const before = useRef(form)
-  // If the card appears again with an open form, the focus stays where it is.
+  // If the card appears again with an open form, this doesn't move the focus.
   useLayoutEffect(() => {
     if (before.current === form) return
     const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'

@@ -16,7 +16,7 @@ interface FieldsProps {
   verb: string
   kind: 'primary' | 'danger'
   send(): Promise<void>
-  /** Returns to the previous choice. Absent if there is none. */
+  /** Returns to the previous choice. Absent if the form has no previous choice. */
   back?: () => void
   /** Declines the call. Absent if that is not possible. */
   submit?: FormProps['submit']

@@ -52,7 +52,7 @@ export function changeQuery(change: Query): void {
 
 /**
  * Removes the code of a sign-in link from the address, so that nobody can read the code there or go back to it. Returns the code, or
- * undefined if there is none.
+ * undefined if the address has no code.
  */
 export function takeLinkCode(): string | undefined {
   const [, code] = /^#\/sign-in\/(.+)$/.exec(location.hash) ?? []

@@ -90,7 +90,7 @@ export async function waitForDecisions(
   let waiting = first
   for (let times = waited + 2; waiting.length > 0; times++) {
     const decided: DecidedCall[] = []
-    // All items are published before the run waits for the first, so that whoever decides sees all of them.
+    // Publishes all items before the run waits for the first, so that all can be decided together.
     for (const item of waiting.flatMap(({ items }) => items)) await desk.open(item)
     for (const one of waiting) {
       const verdicts = await desk.decided(one.items)

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import pTimeout from 'p-timeout'
 import type { Awaitable } from '../../../core/callbacks/callbacks.ts'
-import { messageOf, ToolloopError } from '../../../core/errors.ts'
+import { messageOf } from '../../../core/errors.ts'
 import { Event } from '../../../core/events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../../../core/message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
@@ -46,10 +46,6 @@ export async function checkHandoff(
 export function checkOutput(run: RunContext, iteration: number, text: string): Promise<Checked<string>> {
   const place = placeOf(run, iteration)
   return askAll(run, place, 'output', text, (guardrail, asked) => guardrail.output?.({ ...place, text: asked }))
-}
-
-export function stoppedBy(reason: string): ToolloopError {
-  return new ToolloopError('guardrail', `The run was stopped by ${reason}`)
 }
 
 /** Asks one guardrail about a piece of a text. */

@@ -1,9 +1,10 @@
 import { Event } from '../../../core/events.ts'
+import { stoppedBy } from '../../callbacks/callbacks.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import { refusedByText, shownAlready, withheldAnswerText, withheldText } from '../../run-texts.ts'
 import type { Decide, ReplyInPlan } from '../../types/plan.ts'
 import type { PlannedCall } from '../../types/recorded.ts'
-import { type Checked, checkOutput, stoppedBy } from './ask-guardrails.ts'
+import { type Checked, checkOutput } from './ask-guardrails.ts'
 
 /**
  * Passes the text of a reply through the output guardrails, and shows the text that was held back. If the text is refused and has no calls,

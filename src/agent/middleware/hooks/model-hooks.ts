@@ -1,9 +1,9 @@
 import { checkOptionNames, type OptionNames } from '../../../core/check-options.ts'
-import { InvalidOptionError, ToolloopError } from '../../../core/errors.ts'
+import { InvalidOptionError } from '../../../core/errors.ts'
 import { withoutUndefined } from '../../../core/messages.ts'
 import { openModel } from '../../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../../tools/registry.ts'
-import { HookFailure } from '../../callbacks/callbacks.ts'
+import { HookFailure, stoppedBy } from '../../callbacks/callbacks.ts'
 import type { ModelTurn, ModelTurnChange } from '../../callbacks/hooks.ts'
 import { History } from '../../conversation/history.ts'
 import { placeOf, type RunContext } from '../../run/run-context.ts'
@@ -18,7 +18,7 @@ export function askBeforeRequest(run: RunContext): Decide<RequestInPlan> {
       const decided = await askCallback(run, callback, async () => {
         const plan = await callback.ask(described(run, asked))
         if (!isObject(plan)) return undefined
-        return 'stop' in plan ? stopBy(callback.name, plan.stop) : changedBy(run, asked, plan)
+        return 'stop' in plan ? { end: { stop: stoppedBy(`${callback.name}: ${String(plan.stop)}`) } } : changedBy(run, asked, plan)
       }).catch(stopByFailure)
       asked = { ...asked, ...decided }
       if (asked.end !== undefined) return asked
@@ -27,14 +27,8 @@ export function askBeforeRequest(run: RunContext): Decide<RequestInPlan> {
   }
 }
 
-type Stopped = Required<Pick<RequestInPlan, 'end'>>
-
-function stopBy(name: string | undefined, reason: unknown): Stopped {
-  return { end: { stop: new ToolloopError('guardrail', `The run was stopped by ${name}: ${String(reason)}`) } }
-}
-
 /** Stops the run if a hook has failed. Rethrows any other error. */
-function stopByFailure(error: unknown): Stopped {
+function stopByFailure(error: unknown): Required<Pick<RequestInPlan, 'end'>> {
   if (error instanceof HookFailure) return { end: { stop: error } }
   throw error
 }

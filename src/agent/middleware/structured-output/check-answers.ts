@@ -1,10 +1,11 @@
 import { prepareArguments } from '../../../tools/arguments.ts'
+import { stoppedBy } from '../../callbacks/callbacks.ts'
 import { argumentsFor, jsonOf, type OutputFormat } from '../../output/output.ts'
 import type { RunContext } from '../../run/run-context.ts'
 import { withheldAnswerText } from '../../run-texts.ts'
 import type { Decide, ReplyInPlan } from '../../types/plan.ts'
 import type { PlannedCall } from '../../types/recorded.ts'
-import { checkOutput, stoppedBy } from '../guardrails/ask-guardrails.ts'
+import { checkOutput } from '../guardrails/ask-guardrails.ts'
 
 /**
  * Passes answers that the model gave through the answer tool to the output guardrails, as JSON. A withheld answer is removed from the plan

@@ -296,7 +296,7 @@ function* readRawValue(
   }
 }
 
-/** Reads the name in a tag whose start has just been read, then moves the cursor back to where it was. */
+/** Reads the name in a tag whose start has just been read, then restores the position of the cursor. */
 function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
   const until = new Until(tagBorders, 200)
   if (!until.feed(reading.cursor)) yield until
