@@ -97,7 +97,8 @@ export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = 
   tools: unchecked,
   instructions: textOrCallback,
   bus: withMethods('an EventBus', 'emit', 'on'),
-  logger: withMethods('a logger with `debug`, `info`, `warn` and `error`', 'debug', 'info', 'warn', 'error'),
+  // Not checked: a record that can't be written is lost, and the run continues. Applications pass `false` to log nothing.
+  logger: unchecked,
   journal: withMethods('a journal, such as `sqliteJournal` or `dbosJournal` gives', 'connect'),
   restore: callback,
   sessions: unchecked,
