@@ -12,6 +12,7 @@ import { runnerOptions } from '../src/agent/options/runner-options.ts'
 import { chooseModel } from '../src/cli/setup/choose-model.ts'
 import { openChoice } from '../src/cli/setup/prepare-agent.ts'
 import { errorCodes } from '../src/core/errors.ts'
+import { providerNames } from '../src/models/presets.ts'
 import { settingNames } from '../src/models/settings.ts'
 import { bareEnv } from './cli/fake-io.ts'
 
@@ -101,7 +102,7 @@ const printed: Record<string, RegExp> = {
   'responses.ts': /^weather \{"city":"Oslo"\} → Clear in Oslo\.\n17 × 23 = 391\.\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
   'errors.ts': /^model_error provider_error provider\ninvalid_option: Expected `maxIterations` to be an integer ≥ 1, got `0`\n$/,
-  'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-5\.2\ncustom\/my-model\n$/,
+  'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-6\.1-sol\ncustom\/my-model\n$/,
   'options.ts': /^answered 17 × 23 = 391\.\n$/,
   'durable-refund.ts': /^paused \{ order: '17', euros: 250 \}\n$/,
   'sessions.ts':
@@ -260,17 +261,28 @@ describe('pages', () => {
     expect(read('docs/models.md').split('<!-- models -->\n')[1]).toBe(modelTables())
   })
 
-  it('each model of OpenAI, Anthropic and Google that a page, an example or a template names is on the price list', () => {
-    const listed: string[] = listedModels()
-    const files = [...pages, 'config/toolloop.yaml', ...shown.map((name) => `tests/examples/${name}`), ...templates]
-    const named = files.flatMap((file) =>
-      [...read(file).matchAll(/\b((?:openai|anthropic|google)\/(?:gpt-|o\d|claude-|gemini-\d)[\w.-]*\w)/g)].map(([, model = '']) => ({
+  it('each model that a page, an example, a template, a configuration or a docstring names is in docs/models.md', () => {
+    const known = providerNames().filter((provider) => !['custom', 'demo'].includes(provider))
+    const providers = `(?:${known.join('|')})`
+    const named = new RegExp(`(?<![\\w@/.-])(${providers}/[a-z][\\w.:-]*\\w)(?![\\w/])|provider: '?(${providers})'?, model: '([^']+)'`, 'g')
+    const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.tsx?$/.test(name))
+      .map((name) => `src/${name}`)
+    const texts = [
+      ...[...pages, 'config/toolloop.yaml', ...shown.map((name) => `tests/examples/${name}`), ...templates].map((file) => [
         file,
-        model,
-      })),
+        read(file),
+      ]),
+      ...sources.map((file) => [file, (read(file).match(/^ *(?:\/\*\*|\*) .*$/gm) ?? []).join('\n')]),
+      ['src/cli/program.ts', (read('src/cli/program.ts').match(/^ {2}toolloop .*$/gm) ?? []).join('\n')],
+    ]
+    const models = texts.flatMap(([file = '', text = '']) =>
+      [...text.matchAll(named)].map(([, name, provider, model]) => ({ file, model: name ?? `${provider}/${model}` })),
     )
-    expect(named.length).toBeGreaterThan(20)
-    expect(named.filter(({ model }) => !listed.includes(model))).toEqual([])
+    expect(models.length).toBeGreaterThan(60)
+    const listed = new Set([...read('docs/models.md').matchAll(/`([\w-]+\/[^`]+)`/g)].map(([, model]) => model))
+    for (const model of listedModels()) listed.add(model)
+    expect(models.filter(({ model }) => !listed.has(model))).toEqual([])
   })
 
   it('docs/api.md has every public name, with its kind and the first sentence of its docstring', async () => {

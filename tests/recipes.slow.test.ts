@@ -90,7 +90,7 @@ describe('recipes', () => {
         .split('\n')
         .slice(0, -1),
     ).toEqual(
-      ['openai/gpt-5.2', 'openai-responses/gpt-5.2', 'anthropic/claude-sonnet-4-6', 'google/gemini-2.5-flash'].map(
+      ['openai/gpt-5.2', 'openai-responses/gpt-6.1-sol', 'anthropic/claude-sonnet-5-5', 'google/gemini-3.8-flash'].map(
         (model) => `${model}: Three are left. (n tokens)`,
       ),
     )

@@ -1,7 +1,7 @@
 import { AgentRunner, type RunnerOptions } from 'toolloop'
 import { tools } from './tools.ts'
 
-/** The model is MODEL, such as openai/gpt-5.2 or ollama/qwen3:8b. Without it, the demo model, which needs no key. */
+/** The model is MODEL, such as openai/gpt-6.1-sol or ollama/qwen3:8b. Without it, the demo model, which needs no key. */
 export function createAgent(model: RunnerOptions['model'] = process.env.MODEL || 'demo'): AgentRunner {
   return new AgentRunner({
     model,

@@ -37,7 +37,7 @@ type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
  *
  * ```ts
  * class Librarian extends CustomAgent {
- *   constructor() { super({ model: 'openai/gpt-5.2', tools: [findBook], instructions: 'You know every book.' }) }
+ *   constructor() { super({ model: 'openai/gpt-6.1-sol', tools: [findBook], instructions: 'You know every book.' }) }
  * }
  * const { output } = await new Librarian().run('Who wrote Middlemarch?')
  * ```

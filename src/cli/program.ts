@@ -316,11 +316,11 @@ function takes({ options }: CommandSpec, option: Option): boolean {
 
 const examples = `Examples
   toolloop "How many TypeScript files are in this project?"
-  toolloop -m openai/gpt-5.2 "Which of these tests are slow, and why?"
+  toolloop -m openai/gpt-6.1-sol "Which of these tests are slow, and why?"
   toolloop -m llama3.2 --base-url http://localhost:11434/v1 "Sum up README.md"
   git diff | toolloop -i "Review this change." > review.md
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
-  toolloop chat -m deepseek/deepseek-chat
+  toolloop chat -m deepseek/deepseek-flash
   toolloop chat --session plans       # starts or continues the conversation plans
   toolloop chat --resume              # offers the conversations of this folder
   toolloop run --record sum.json "How much is 17 * 23?" && toolloop replay sum.json

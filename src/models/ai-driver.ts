@@ -94,7 +94,7 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
  * calls. The caller runs the calls and queries again, passing the calls and their results in `messages`.
  *
  * ```ts
- * const driver = new AIDriver('openai/gpt-5.2')
+ * const driver = new AIDriver('openai/gpt-6.1-sol')
  * const { toolCalls } = await driver.query('What is the weather in Tokyo?', { tools })
  * ```
  */

@@ -94,7 +94,7 @@ function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset:
  * `providers` adds providers, or overrides facts about known providers, such as prices. Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
- * const model = createModel('openrouter/anthropic/claude-sonnet-4')
+ * const model = createModel('openai/gpt-6.1-sol')
  * const local = createModel({ provider: 'custom', model: 'qwen3', baseURL: 'http://localhost:9000/v1' })
  * ```
  */

@@ -43,7 +43,7 @@ const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptions,
  * as `LLM_SENTENCE`, one event per sentence, ready for text-to-speech. It stores no conversation: pass an earlier result's `messages` back.
  *
  * ```ts
- * const pipeline = new LLMPipeline({ model: 'openai/gpt-5.2' })
+ * const pipeline = new LLMPipeline({ model: 'openai/gpt-6.1-sol' })
  * pipeline.setToolRegistry(new ToolRegistry([weather]))
  * pipeline.on(Event.LLM_SENTENCE, ({ text }) => voice.speak(text))
  * await pipeline.generate('Do I need an umbrella?', { signal })

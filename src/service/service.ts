@@ -77,7 +77,7 @@ export interface Service {
  * configuration file is invalid, `ready` rejects.
  *
  * ```ts
- * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })
+ * const service = createService({ model: 'openai/gpt-6.1-sol', tools: [weather], token: process.env.MY_TOKEN })
  * await service.ready
  * app.mount('/agent', service.fetch)
  * ```

@@ -41,7 +41,7 @@ export interface ProviderRecorder {
  *
  * ```ts
  * const recorder = recordProvider()
- * const model = createModel({ provider: 'openai', model: 'gpt-5.2', fetch: recorder.fetch })
+ * const model = createModel({ provider: 'openai', model: 'gpt-6.1-sol', fetch: recorder.fetch })
  * await new AgentRunner({ model, tools }).run('What is 2 + 3?')
  * await recorder.save('recordings/sum')
  * ```

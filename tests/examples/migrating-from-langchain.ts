@@ -11,7 +11,7 @@ const weather = tool(async ({ city }) => `sunny in ${city}`, {
   schema: z.object({ city: z.string() }),
 })
 
-// const agent = createAgent({ model: 'openai:gpt-5.2', tools: [weather], systemPrompt: 'Be brief.' })
+// const agent = createAgent({ model: 'openai:gpt-6.1-sol', tools: [weather], systemPrompt: 'Be brief.' })
 const model = scriptedModel([
   { toolCalls: [{ name: 'weather', args: { city: 'Oslo' } }], usage: { inputTokens: 8, outputTokens: 2 } },
   { text: 'It is sunny in Oslo.', usage: { inputTokens: 4, outputTokens: 1 } },

@@ -293,7 +293,7 @@ describe('what a newcomer types', () => {
   it.each(talk)('learns what works: %s', async (request) => {
     const { answer, calls } = await say(request)
     expect(calls).toBe('')
-    for (const text of ['no language model', '- What is 15% of 240?', '`get_weather`', '`--model openai/gpt-5.2`'])
+    for (const text of ['no language model', '- What is 15% of 240?', '`get_weather`', '`--model openai/gpt-6.1-sol`'])
       expect(answer).toContain(text)
   })
 

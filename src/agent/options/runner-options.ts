@@ -14,7 +14,7 @@ import { checksOf } from './setting-row.ts'
 
 /** Options of an `AgentRunner`. Its settings are the defaults of its runs. */
 export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
-  /** A model, or what `createModel` accepts, such as `'openai/gpt-5.2'`. Give either `model` or `models`. */
+  /** A model, or what `createModel` accepts, such as `'openai/gpt-6.1-sol'`. Give either `model` or `models`. */
   model?: AnyModel
   /** Several models. If a model fails before it has produced output, the next model takes over. */
   models?: readonly AnyModel[]

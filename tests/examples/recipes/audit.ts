@@ -13,7 +13,7 @@ const transfer = defineTool({
   secrets: ['pin'],
   execute: ({ euros }) => `${euros} euros were transferred.`,
 })
-const runner = new AgentRunner({ model: 'openai/gpt-5.2', tools: [transfer] })
+const runner = new AgentRunner({ model: 'openai/gpt-6.1-sol', tools: [transfer] })
 for (const event of ['TOOL_CALL_END', 'TOOL_CALL_REJECTED'] as const) {
   runner.on(event, ({ tool, args = {}, outcome, errorCode = null }, { time, runId, metadata }) => {
     insert.run(time, String(metadata?.tenant), runId, tool, JSON.stringify(args), outcome, errorCode)

@@ -9,7 +9,7 @@ const stock = defineTool({
   parameters: { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] },
   execute: ({ item }) => ({ item, left: 3 }),
 })
-const runner = new AgentRunner({ model: 'openai/gpt-5.2', instructions: 'You sell lamps. Be brief.', tools: [stock] })
+const runner = new AgentRunner({ model: 'openai/gpt-6.1-sol', instructions: 'You sell lamps. Be brief.', tools: [stock] })
 
 const app = new Hono()
 app.post('/chat', async (c) => {

@@ -10,7 +10,7 @@ const refund = defineTool({
   execute: ({ order, euros }) => `${euros} euros were paid back for order ${order}.`,
 })
 const journal = sqliteJournal({ file: process.env.RUNS ?? 'runs.sqlite' })
-const runner = new AgentRunner({ model: 'openai/gpt-5.2', tools: [refund], journal })
+const runner = new AgentRunner({ model: 'openai/gpt-6.1-sol', tools: [refund], journal })
 
 // node refund.ts ask 17 "Give me my money back."; then, in another process: node refund.ts approve 17, or: node refund.ts refuse 17
 const [command, runId = '', prompt = ''] = process.argv.slice(2)

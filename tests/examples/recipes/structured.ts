@@ -9,7 +9,7 @@ const orderStatus = defineTool({
   execute: ({ order }) => ({ order, status: 'lost' }),
 })
 const Ticket = z.object({ topic: z.enum(['refund', 'delivery', 'other']), order: z.string().nullable(), urgent: z.boolean() })
-const runner = new AgentRunner({ model: 'openai/gpt-5.2', instructions: 'Make a ticket of the letter.', tools: [orderStatus] })
+const runner = new AgentRunner({ model: 'openai/gpt-6.1-sol', instructions: 'Make a ticket of the letter.', tools: [orderStatus] })
 
 const { output, stopReason, error } = await runner.run(process.argv[2] ?? '', { output: Ticket })
 if (output === undefined) console.error('No ticket:', error?.message ?? stopReason)

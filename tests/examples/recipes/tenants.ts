@@ -21,7 +21,7 @@ const orderStatus = defineTool({
   execute: ({ order }, { context }: ToolContext<Tenant>) => context.orders.get(order) ?? 'There is no such order.',
 })
 const runner = new AgentRunner<Tenant>({
-  model: 'openai/gpt-5.2',
+  model: 'openai/gpt-6.1-sol',
   instructions: ({ context }) => `You answer the customers of ${context.name}.`,
   tools: [orderStatus],
 })

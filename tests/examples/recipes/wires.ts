@@ -9,7 +9,7 @@ const stock = defineTool({
   execute: ({ item }) => ({ item, left: 3 }),
 })
 
-for (const model of ['openai/gpt-5.2', 'openai-responses/gpt-5.2', 'anthropic/claude-sonnet-4-6', 'google/gemini-2.5-flash']) {
+for (const model of ['openai/gpt-5.2', 'openai-responses/gpt-6.1-sol', 'anthropic/claude-sonnet-5-5', 'google/gemini-3.8-flash']) {
   const runner = new AgentRunner({ model, tools: [stock] })
   const { output, error, usage } = await runner.run('How many lamps are left?')
   console.log(`${model}: ${error?.code ?? output} (${usage.totalTokens} tokens)`)

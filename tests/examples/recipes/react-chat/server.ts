@@ -20,7 +20,7 @@ const refund = defineTool({
   execute: ({ order, euros }) => `${euros} euros were paid back for order ${order}.`,
 })
 const service = createService({
-  model: 'openai/gpt-5.2',
+  model: 'openai/gpt-6.1-sol',
   tools: [stock, refund],
   // Stands for your login: whose cookie it is.
   authenticate: (request) => (request.headers.get('cookie') === 'user=ann' ? { name: 'ann', roles: ['run'] } : null),
