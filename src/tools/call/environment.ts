@@ -11,16 +11,18 @@ export interface ToolCallEnvironment
   context: unknown
   /** Aborted when the run ends. The call is then abandoned at once. */
   signal: AbortSignal
-  /** Calls `over` when `signal` is aborted. Returns a function that unsubscribes. Default: a listener on the signal, which is slower. */
+  /**
+   * Calls `over` when `signal` is aborted. Returns a function that unsubscribes. If missing, a slower event listener on `signal` is used.
+   */
   whenOver?(over: () => void): () => void
   toolCallId: string
   runId: string
   iteration: number
   idempotencyKey: string
   askModel?(question: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer>
-  /** Reads the value that this call has saved earlier. */
+  /** Reads the value that the call last saved. */
   readSaved?(): Promise<Json | undefined>
-  /** Set if the call has been approved. Used only by `run`, which otherwise refuses tools that require approval. */
+  /** Set if the call has been approved. Otherwise, a tool that requires approval is refused. */
   approved?: boolean
   /** The run's time limit for one attempt, in milliseconds. The tool's own limit takes precedence. */
   timeoutMs: number
@@ -36,16 +38,16 @@ export interface ToolCallEnvironment
   onProgress?(update: Json): void
 }
 
-/** The value that a function returned or threw in its last attempt. */
+/** The value that the tool's function returned or threw in the last attempt. */
 export interface RawEnd {
   value?: unknown
   thrown?: unknown
 }
 
-/** How a call ended. It is returned as data, because running a call never throws. */
+/** How a call ended. Running a call never throws. */
 export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
 
-/** The end of a call whose tool was started. */
+/** How a call ended, if its tool's function ran. */
 export type ExecutedEnd =
   | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
   | {
@@ -80,7 +82,7 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
   }
 }
 
-/** Wraps the environment of a caller. If a callback fails, the failure is logged and the call continues. */
+/** Copies an environment so that an error in one of its callbacks is logged and does not fail the call. */
 export function failSafe(environment: ToolCallEnvironment): ToolCallEnvironment {
   const { onStart, onProgress, whenOver, logger, runId, toolCallId } = environment
   const failed = (callback: string) => (error: unknown) =>

@@ -6,9 +6,9 @@ import type { Reconciled, ToolContext } from '../tool.ts'
 import type { WritableContext } from '../tool-context.ts'
 import { type ExecutedEnd, listen, type ToolCallEnd, type ToolCallEnvironment } from './environment.ts'
 
-/** Maximum time for `reconcile`, in milliseconds. If the time limit of one attempt is shorter, that limit applies instead. */
+/** Maximum time for `reconcile`, in milliseconds. A shorter `timeoutMs` of the tool or the run takes precedence. */
 const longestMs = 30_000
-/** The maximum time for `reconcile` after the run has ended, when nobody waits for the answer. */
+/** Maximum time for `reconcile` after the run has ended, in milliseconds. */
 const longestAfterEndMs = 1_000
 
 /** A tool's answer about whether a call took effect. `continues`: the call has saved a value from which its next attempt can continue. */
@@ -54,10 +54,10 @@ export async function askReconcile(
   }
 }
 
-/** The end of a call that was abandoned, or that failed after an abandoned attempt. */
+/** The end of a call that may have taken effect although it did not succeed. */
 export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
 
-/** Adds the finding about the call's effect to the end of the call. `endOf` creates the end of a call that returned the given value. */
+/** Adds what `reconcile` found to the end of a call. `endOf`: creates the end of a call that returned a value. */
 export function withFinding(end: LeftEnd, found: Finding | undefined, endOf: (value: unknown) => ToolCallEnd): LeftEnd {
   const separator = end.outcome === 'failed' ? '\n' : ' '
   const withText = (text: string) => `${end.content}${separator}${text}`
@@ -79,7 +79,7 @@ function contextOf(environment: ToolCallEnvironment, attempt: number, signal: Ab
   return ctx
 }
 
-/** Checks the answer of a tool. Throws if `found` is not a valid answer. */
+/** Throws if a tool's `reconcile` returned anything but a `Reconciled` or undefined. */
 function read(found: Reconciled | undefined): Reconciled | undefined {
   if (found === undefined) return undefined
   if (typeof found === 'object' && found !== null && typeof found.ran === 'boolean') return found

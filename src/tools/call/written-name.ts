@@ -1,8 +1,11 @@
-/** Matches the recipient in the rest of a message header, as gpt-oss writes it: https://cookbook.openai.com/articles/openai-harmony */
+/**
+ * Matches the recipient that gpt-oss writes into a message header, such as `to=functions.get_weather`:
+ * https://cookbook.openai.com/articles/openai-harmony
+ */
 const recipient = /(?:^|[\s>])to=([^\s<]+)/
 /** Matches the start of a control token, such as `<|channel|>` or `<｜tool▁sep｜>`. */
 const controlToken = /<[|｜]/
-/** Matches words of a message header whose tokens have been lost. */
+/** Matches a header word that remains at the end of a name if the control tokens around it are lost. */
 const headerWords = /(?<!\s)\s+(?:analysis|commentary|final|json|code)$/
 /** Matches the texts that models add before and after a tool's name: `functions.get_weather:0`, `get_weather.call`. */
 const prefix = /^(?:functions?|tools?|default_api|assistant)[.:/]/i
@@ -16,7 +19,6 @@ export function withoutMarkup(written: string): string {
   return at > 0 ? written.slice(0, at).trim() : written.replace(headerWords, '')
 }
 
-/** Removes prefix, suffix and escapes from a name. */
 export function withoutDecoration(written: string): string {
   return withoutMarkup(written).trim().replaceAll('\\', '').replace(prefix, '').replace(suffix, '').trim()
 }
@@ -39,7 +41,7 @@ export class ToolNames {
     }
   }
 
-  /** Returns the tool with exactly this name, or the only tool whose name matches without decoration. Undefined if several tools match. */
+  /** Returns the tool with this name, or the only tool with a similar name. Undefined if several tools are equally similar. */
   meantBy(written: string): string | undefined {
     if (this.#names.has(written)) return written
     const bare = withoutDecoration(written)

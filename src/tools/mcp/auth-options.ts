@@ -1,16 +1,15 @@
 import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 
-/** The default redirect address, on this machine. */
 export const defaultRedirectUrl = 'http://127.0.0.1/callback'
 
-/** A request to have a user sign in. */
+/** A sign-in for which a user is needed. */
 export interface McpAuthorization {
   /** The name under which the server was configured. */
   server: string
   /**
-   * The address to open in the user's browser. It contains no secret. However, the account of the person who opens it is signed in, so show
-   * it only to the user.
+   * The address to open in the user's browser. It contains no secret, but show it only to the user: whoever opens it signs in with their
+   * own account.
    */
   url: URL
   /** Aborted when the sign-in is no longer needed. */
@@ -18,20 +17,20 @@ export interface McpAuthorization {
 }
 
 /**
- * Stores tokens and client registrations, as one secret text for each server.
+ * Stores the tokens and client registrations of each server as one text. The text is secret.
  *
  * Contract: all methods may be async and are awaited. If one throws, the request that needs the token fails.
  */
 export interface McpTokenStore {
-  /** Returns the text that was saved under a key, or undefined. The key reveals nothing about the text. */
+  /** Returns the text that was saved under a key, or undefined. The key is a hash. */
   load(key: string): string | undefined | Promise<string | undefined>
   save(key: string, text: string): void | Promise<void>
   remove(key: string): void | Promise<void>
   /**
-   * Runs `work` under a lock on `key` that all processes share, and settles like `work`. Needed if several processes share the store,
-   * because many authorization servers accept a refresh token only once, and revoke all tokens if the same refresh token is sent again.
-   * `work` loads, renews and saves the tokens within a minute. Use a lock that is released if its process dies, such as an advisory lock of
-   * PostgreSQL. Reject if `signal` is aborted before the lock is held. Default: calls within this process take turns.
+   * Runs `work` under a lock on `key` that all processes share, and settles like `work`. Needed if several processes share the store: many
+   * authorization servers revoke all tokens if a refresh token is sent twice. `work` loads, renews and saves the tokens within a minute.
+   * Use a lock that is released if its process dies, such as an advisory lock of PostgreSQL. Reject if `signal` is aborted before the lock
+   * is held. Default: calls within this process take turns.
    */
   lock?(key: string, work: () => Promise<void>, options: { signal: AbortSignal }): Promise<void>
 }
@@ -45,12 +44,15 @@ export interface McpAuth {
   clientId?: string
   /** The client secret, if the client has one. */
   clientSecret?: string
-  /** A private key in PEM that replaces the secret, and its algorithm, such as `ES256`. Used only with `client_credentials`. */
+  /**
+   * A private key to use instead of a secret. `pem`: the key. `algorithm`: its algorithm, such as `ES256`. Used only with
+   * `client_credentials`.
+   */
   privateKey?: { pem: string; algorithm: string }
   /** The https address of a document that describes this client, for authorization servers that support it (CIMD). */
   clientMetadataUrl?: string
   /**
-   * The name of an account, if several accounts use the server at one address. Each account has its own tokens. The name may be any text.
+   * A name of your choice for the account that signs in. Set it if several accounts use the same server. Each account has its own tokens.
    * Default: one account per `clientId`.
    */
   account?: string
@@ -74,8 +76,8 @@ export interface McpAuth {
   /** The store for tokens. Default: files in `~/.toolloop/mcp` that only their owner can read. */
   store?: McpTokenStore
   /**
-   * The addresses in private networks to which the server may refer the client during sign-in: all (`true`), none (`false`), or ranges such
-   * as `10.1.0.0/16`. Default: all if the server's own address is `localhost` or a private IP address, otherwise none.
+   * The private addresses that sign-in may request: all (`true`), none (`false`), or ranges such as `10.1.0.0/16`. Default: all if the
+   * server's own address is `localhost` or a private IP address, otherwise none.
    */
   allowPrivateAddresses?: boolean | readonly string[]
 }

@@ -14,7 +14,7 @@ import { isJsonObject } from '../../core/messages.ts'
 import type { ToolEffect } from '../tool.ts'
 import { checkAuth, type McpAuth } from './auth-options.ts'
 
-/** Options that apply to every MCP server, both programs and servers at a web address. */
+/** Options that apply to every MCP server. */
 export interface McpServerOptions {
   /** The prefix of the names of the server's tools, followed by `__`. Default: the server's name. `''` means no prefix. */
   prefix?: string
@@ -31,8 +31,8 @@ export interface McpServerOptions {
    */
   effects?: Readonly<Record<string, ToolEffect>>
   /**
-   * Whether to trust the server's annotations that a tool only reads, or that its calls may be repeated. Default false, because annotations
-   * are hints and a server may lie (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
+   * Whether to trust the server's annotations `readOnlyHint` and `idempotentHint`. Default false, because annotations are hints and a
+   * server may lie (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
    */
   trustAnnotations?: boolean
   /**
@@ -41,32 +41,28 @@ export interface McpServerOptions {
    */
   startTimeoutMs?: number
   /**
-   * Time limit of one call in milliseconds. Each progress report of the server restarts it, until the call has taken `maxToolTimeoutMs`.
-   * Default: the run's time limit.
+   * Time limit of one call in milliseconds. Each progress report restarts the limit, up to `maxToolTimeoutMs` in total. Default: the run's
+   * time limit.
    */
   toolTimeoutMs?: number
   /** Time limits of single tools in milliseconds, by the names that the server gives them. They take precedence over `toolTimeoutMs`. */
   timeouts?: Readonly<Record<string, number>>
-  /**
-   * Maximum time of a call with progress reports, in milliseconds. If the time limit of the call is longer, that limit applies instead.
-   * Default 3,600,000.
-   */
+  /** Maximum time of a call with progress reports, in milliseconds. A longer `toolTimeoutMs` takes precedence. Default 3,600,000. */
   maxToolTimeoutMs?: number
   /**
    * The protocol version to use: `2026-07-28`, or `2025-11-25` and earlier. Default: a server at a URL is asked which versions it supports.
-   * With a program, the older version is tried first, because some programs exit if they receive another request before that version's
-   * handshake.
+   * With a program, the older version is tried first.
    */
   protocolVersion?: '2025-11-25' | '2026-07-28'
   /**
-   * Whether the server may ask the user questions during a call (elicitation). If it asks a question, the run ends `paused` with that
-   * question. Default true. If false, the server is told that no user can be asked.
+   * Whether the server may ask the user questions during a call (elicitation). If the server asks a question, the run ends as `paused`.
+   * Default true.
    */
   questions?: boolean
   /**
-   * Whether calls may become tasks, which continue after their request has ended and are polled: `true`, or an object with a time limit.
-   * `timeoutMs`: the time limit of a call after it has become a task, default 3,600,000. In a run with a journal, another process can
-   * continue to wait for the task. Default true. If false, tools that require tasks fail.
+   * Whether the server may turn calls into tasks, which run in the background and are polled: `true`, or an object with options.
+   * `timeoutMs`: the time limit of a task, default 3,600,000. In a run with a journal, another process can continue to wait for a task.
+   * Default true. If false, tools that require tasks fail.
    */
   tasks?: boolean | { timeoutMs?: number }
   /**
@@ -78,19 +74,17 @@ export interface McpServerOptions {
   sampling?: boolean | { maxTokens?: number; maxRequests?: number }
   /**
    * The resources that the model can read. `'all'`: all resources, with the tools `list_resources` and `read_resource`. `'links'`: only
-   * resources that the result of one of the server's tools has linked to in the same run, with `read_resource` alone. Default: none.
+   * resources to which a tool result of the same run has linked, with `read_resource`. Default: none.
    */
   resources?: 'all' | 'links'
   /** Whether the model can list and read prompts, with the tools `list_prompts` and `get_prompt`. Default false. */
   prompts?: boolean
   /**
-   * The texts to include in `McpTools.instructions()`: `true` for the server's own instructions, or an object to also include prompts and
-   * resources, by name and address. You trust these texts like your own instructions. Default: no texts.
+   * The texts to include in `McpTools.instructions()`: `true` for the server's own instructions, or an object that also selects prompts by
+   * name and resources by address. The model follows these texts like your own instructions. Default: no texts.
    */
   instructions?: boolean | { own?: boolean; prompts?: readonly string[]; resources?: readonly string[] }
-  /**
-   * Whether the other servers are used even if this server can't be started. This server is then retried in the background. Default false.
-   */
+  /** Whether the other servers are used if this server can't be started. If so, this server is retried in the background. Default false. */
   optional?: boolean
 }
 
@@ -100,10 +94,7 @@ export interface McpCommand extends McpServerOptions {
   command: string
   /** The arguments of the program. */
   args?: readonly string[]
-  /**
-   * Environment variables for the program, in addition to the few that it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. It inherits
-   * no other variables.
-   */
+  /** Environment variables for the program, in addition to those it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. */
   env?: Readonly<Record<string, string>>
   /** The working directory. Default: the current folder. */
   cwd?: string
@@ -149,7 +140,6 @@ function switchOr(checks: Readonly<Record<string, Check>>, of: string): Check {
   }
 }
 
-/** Checks each value of a mapping. */
 function each(check: Check): Check {
   return (values, at) => {
     for (const [name, value] of Object.entries(values ?? {})) check(value ?? null, `${at}.${name}`)

@@ -1,7 +1,7 @@
 import type { McpServer } from './server-config.ts'
 
 const defaultStartTimeoutMs = 30_000
-/** The time limit is longer, because a person has to sign in. */
+/** Longer than the default, because a person has to sign in. */
 const signInTimeoutMs = 300_000
 
 /** Returns how long a server may take to start, in milliseconds. */

@@ -6,14 +6,14 @@ import { problem } from './document.ts'
 import type { Operation } from './operations.ts'
 import { type ParameterStyle, pathText, queryPairs } from './serialize.ts'
 
-/** Checks a path in the document. Throws `invalid_option` if the path leaves the API's base address, such as `/../admin`. */
+/** Throws `invalid_option` if the path leaves the API's base address, such as `/../admin`. */
 export function checkPath(base: URL, path: string): void {
   if (!isBelow(base, addressWith(base, path.replace(/\{[^{}]+\}/g, 'x')))) {
     throw problem(`Expected the path ${path} to stay below ${base.href}`)
   }
 }
 
-/** One call of an operation. */
+/** A call of an API operation. */
 export interface OperationCall {
   base: URL
   operation: Operation
@@ -23,8 +23,8 @@ export interface OperationCall {
 }
 
 /**
- * Returns the URL of a request. Throws `tool_failed` if a path parameter is missing, and `invalid_arguments` if the arguments lead outside
- * the base address.
+ * Returns the URL of a request. Throws `tool_failed` if a path parameter is missing, and `invalid_arguments` if the URL is outside the base
+ * address.
  */
 export function addressOf({ base, operation: { path }, mapping, args, credentials }: OperationCall): string {
   const given = mapping.parameters.flatMap(([argument, parameter]): { parameter: ParameterStyle; value: Json }[] => {
@@ -47,7 +47,7 @@ function addressWith(base: URL, path: string): string {
   return `${base.href.replace(/(?<!\/)\/+$/, '')}/${path.replace(/^\//, '')}`
 }
 
-/** Whether an address is below the base address. Compares the addresses as `URL` parses them, because `..` can be written in many ways. */
+/** Whether an address is below the base address. Parses the address first, because `..` can be written in many ways. */
 function isBelow(base: URL, address: string): boolean {
   if (!URL.canParse(address)) return false
   const { origin, pathname } = new URL(address)

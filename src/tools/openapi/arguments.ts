@@ -5,21 +5,20 @@ import type { Operation } from './operations.ts'
 import { OperationSchemas } from './schemas.ts'
 import type { ParameterStyle } from './serialize.ts'
 
-/** The arguments of an operation's tool, and the place of each argument in the request. */
+/** The arguments of an operation's tool, and where each argument goes in the request. */
 export interface OperationArguments {
   schema: JsonSchema
   /** Parameters by argument name. */
   parameters: [argument: string, parameter: ParameterStyle][]
-  /** The body: a single argument, or the properties of the body by argument name. */
+  /** The argument that is the whole body, or the arguments that are its properties. */
   body: { argument: string } | { properties: [argument: string, property: string][] } | undefined
   /** Names of arguments that contain passwords. */
   secrets: string[]
 }
 
 /**
- * Combines parameters and body into one object schema. If several parameters have the same name, only one of them keeps it: the first in
- * the order path, query, header, cookie, body. The names of the others get their location as a prefix (`query_id`). The properties of a
- * body that is a plain object become arguments; any other body becomes the argument `body`. Throws `invalid_option` for an invalid
+ * Combines parameters and body into one object schema. If the body is a plain object, its properties become arguments. Any other body
+ * becomes the argument `body`. If a name is taken, the location is added as a prefix (`query_id`). Throws `invalid_option` for an invalid
  * reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
@@ -71,10 +70,7 @@ function objectSchema(properties: ReadonlyMap<string, Json>, required: string[],
   }
 }
 
-/**
- * Whether the properties of a body can become arguments. The schema must not describe additional properties. If the body is optional, the
- * schema must not have required properties either.
- */
+/** Whether the properties of a body can become arguments. */
 function isPlainObject(schema: JsonObject, { isRequired, form }: { isRequired: boolean; form: string }): boolean {
   if (form === 'text' || !isJsonObject(schema.properties) || (schema.type !== undefined && schema.type !== 'object')) return false
   if (schema.nullable === true || (schema.additionalProperties !== undefined && schema.additionalProperties !== false)) return false
@@ -92,7 +88,7 @@ function described(schema: Json, description: string): Json {
   return { ...schema, description }
 }
 
-/** Creates a legal argument name. Some providers accept only these characters, and limit the length. */
+/** Converts a name to characters and a length that all providers accept. */
 function argumentName(name: string, place: string, taken: ReadonlyMap<string, unknown>): string {
   const legal =
     name
@@ -107,7 +103,7 @@ function argumentName(name: string, place: string, taken: ReadonlyMap<string, un
   return other
 }
 
-/** Returns an argument that was given. Ignores inherited names such as `constructor`. */
+/** Returns an argument, but no inherited property such as `constructor`. */
 export function own(args: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(args, name) ? args[name] : undefined
 }

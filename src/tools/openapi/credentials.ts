@@ -15,15 +15,14 @@ export interface Credentials {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How to apply a security scheme, and the environment variable that holds its secret. */
 interface Scheme {
   variable: string
   apply(secret: string, to: Credentials): void
 }
 
 /**
- * The security schemes that the application has credentials for: `auth` names an environment variable for each. Throws `invalid_option` if
- * the document doesn't have a scheme that `auth` names, or if the scheme's type is not supported.
+ * The security schemes for which `auth` names an environment variable. Throws `invalid_option` if the document has no such scheme, or if
+ * the scheme's type is not supported.
  */
 export class Security {
   readonly #schemes = new Map<string, Scheme>()
@@ -43,15 +42,18 @@ export class Security {
     }
   }
 
-  /** Whether `auth` names all schemes of at least one of the alternatives, or no authentication is needed. */
+  /** Whether `auth` names all schemes of at least one alternative, or no authentication is needed. */
   covers(alternatives: readonly string[][]): boolean {
     return alternatives.length === 0 || alternatives.some((names) => names.every((name) => this.#schemes.has(name)))
   }
 
-  /** Returns the credentials for the first alternative whose schemes `auth` names. Throws `tool_failed` if a variable is not set. */
+  /**
+   * Returns the credentials for the first alternative whose schemes `auth` names. Throws `tool_failed` if an environment variable is
+   * missing or empty.
+   */
   forRequest(alternatives: readonly string[][]): Credentials {
     const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
-    // Credentials are sent even if they are optional. No credentials are sent if the operation doesn't declare any.
+    // Credentials are sent even if they are optional.
     const able = alternatives.filter((names) => names.every((name) => this.#schemes.has(name)))
     const chosen = able.find((names) => names.length > 0) ?? []
     for (const name of chosen) {
@@ -87,7 +89,7 @@ function applying(name: string, scheme: JsonObject): Scheme['apply'] {
   if (type === 'http' && /^basic$/i.test(String(http))) {
     return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
   }
-  // OAuth and OpenID Connect tokens are sent in the same way. The application obtains these tokens.
+  // The application obtains the tokens of OAuth and OpenID Connect.
   if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
     return authorization((secret) => `Bearer ${secret}`)
   }

@@ -2,14 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { messageOf, rethrow, show, ToolloopError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
-/** A document, with a function that resolves its references. */
 export interface OpenApiDocument {
   root: JsonObject
   /** Whether the document uses OpenAPI 3.0, in which schemas differ from JSON Schema. */
   is30: boolean
   /**
-   * Returns `value`, or the target of the reference if `value` is a reference. Throws `invalid_option` for a reference that is broken,
-   * circular or leads outside the document, because nothing is ever fetched.
+   * Returns the target of a reference, or `value` itself if it is not a reference. Throws `invalid_option` for a reference that is broken
+   * or circular, or that leads outside the document.
    */
   resolve(value: unknown): unknown
 }
@@ -63,10 +62,7 @@ async function read(source: string | URL | object): Promise<JsonObject> {
   return content
 }
 
-/**
- * Returns the text of a document. A text with several lines, or one that starts with a brace, is the document itself; any other text is a
- * path.
- */
+/** A text with several lines or a brace at the start is the document itself. Any other text is a path. */
 async function textOf(source: string | URL): Promise<string> {
   if (typeof source === 'string' && (source.includes('\n') || source.trimStart().startsWith('{'))) return source
   if (/^https?:/i.test(String(source))) {

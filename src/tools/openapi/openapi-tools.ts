@@ -14,42 +14,39 @@ import { loadDocument, problem } from './document.ts'
 import { listOperations, type Method, methods, type Operation } from './operations.ts'
 import type { OpenApiResult } from './send-operation.ts'
 
-/** Options of `openApiTools`: the operations that become tools, and how their requests are sent. */
+/** Options of `openApiTools`. */
 export interface OpenApiOptions {
   /** The only address to which requests are sent. Default: the first server in the document. */
   baseURL?: string | URL
   /** The operations that become tools, by `operationId`, or by method and path (`get /pets`). Default: all. */
   operations?: readonly string[]
-  /** Tags that select operations. An operation is used if it has one of these tags. Default: all operations. */
+  /** Only operations with one of these tags become tools. Default: all operations. */
   tags?: readonly string[]
-  /** Methods that select operations. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
+  /** Only operations with these methods become tools. Default: `get`, `head`, `put`, `delete`, `post`, `patch`. */
   methods?: readonly Method[]
   /** Prefix of each tool's name, followed by `__`. Default: none. */
   prefix?: string
   /**
-   * For each security scheme of the document, the name of the environment variable that holds its secret: a key, a token, or
-   * `user:password`. The variable is read for each request, so it may change.
+   * Names of environment variables, by security scheme of the document. Each variable holds a key, a token, or `user:password`. It is read
+   * for each request.
    */
   auth?: Readonly<Record<string, string>>
   /** The environment variables. Default: `process.env`. */
   env?: Readonly<Record<string, string | undefined>>
-  /** Headers to send with every request. They take precedence over headers of the same name that the model gives. */
+  /** Headers to send with every request. They override headers from the model's arguments. */
   headers?: Readonly<Record<string, string>>
   /** The calls that need approval: all, none, or calls of the operations with these ids. Default: none. */
   approval?: boolean | readonly string[]
   /**
-   * Allows servers on this machine and in private networks: `true`, or a list of ranges. Default: they are allowed only if `baseURL` is
-   * given.
+   * The private addresses that requests may use: all (`true`), none (`false`), or a list of ranges. Default: all if `baseURL` is given,
+   * otherwise none.
    */
   allowPrivateAddresses?: boolean | readonly string[]
   /** Time limit of one call, in milliseconds. Default: the run's time limit. */
   timeoutMs?: number
-  /** Maximum number of bytes of a response that are read. Default 1,048,576. */
+  /** Maximum number of bytes to read of a response. Default 1,048,576. */
   maxResponseBytes?: number
-  /**
-   * Receives a warning for each operation that is left out, and for each operation whose schema was repaired. Default: the package's own
-   * logger.
-   */
+  /** Receives a warning if an operation is left out or its schema is repaired. Default: the package's own logger. */
   logger?: Logger
 }
 
@@ -71,12 +68,10 @@ const optionNames: OptionNames<OpenApiOptions> = {
 
 /**
  * Creates a tool for each operation of an OpenAPI 3.0 or 3.1 document. `source`: the document as an object or as JSON or YAML text, or the
- * path of its file. Leaves out unsupported operations with a warning, for example if the body has no supported media type or the schema is
- * unusable.
+ * path of its file. Unsupported operations are left out with a warning.
  *
  * Rejects with `invalid_option` for an invalid document or option, and with `missing_dependency` if `@apidevtools/json-schema-ref-parser`
- * is not installed. A call fails if the status of the response is not 200 to 299. The error contains the status and the text of the
- * response.
+ * is not installed. A call fails if the response has no 2xx status. The error contains the status and the text of the response.
  */
 export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
   checkOptionNames(options, optionNames, '`openApiTools`')
@@ -185,10 +180,7 @@ function isCalled({ id, method, path }: Operation, name: string): boolean {
   return id === name || `${method} ${path}` === name
 }
 
-/**
- * Returns the API's base address. Throws `invalid_option` if the server address is invalid or relative. A relative address would need the
- * address of the document.
- */
+/** Returns the API's base address. Throws `invalid_option` if it is invalid or relative. */
 function baseOf(servers: Json | undefined, { baseURL }: OpenApiOptions): URL {
   if (baseURL !== undefined) return checkedBase(String(baseURL), '`baseURL`')
   const [first] = [servers].flat()

@@ -18,9 +18,9 @@ export interface Operation {
   description: string
   parameters: (ParameterStyle & { schema: Json | undefined; description: string; isRequired: boolean })[]
   body: OperationBody | undefined
-  /** The alternatives for authentication. Each is a list of security schemes by name. Empty if no authentication is needed. */
+  /** The alternatives for authentication, each a list of names of security schemes. Empty if no authentication is needed. */
   security: string[][]
-  /** The operation's own servers, if any. */
+  /** Undefined if the operation uses the servers of the document. */
   servers: Json | undefined
 }
 
@@ -59,7 +59,6 @@ interface GivenOperation {
   id: string
   method: Method
   path: string
-  /** The path item that contains the operation. */
   item: JsonObject
   operation: JsonObject
 }
@@ -126,7 +125,7 @@ function schemaOf(mediaType: Json | undefined): Json | undefined {
   return isJsonObject(mediaType) ? mediaType.schema : undefined
 }
 
-/** Returns the body in the best supported form. Throws if no form is supported. */
+/** Returns the body with the best supported media type. Throws if no media type is supported. */
 function bodyOf(document: OpenApiDocument, { requestBody }: JsonObject): OperationBody | undefined {
   const body = document.resolve(requestBody)
   if (!isJsonObject(body) || !isJsonObject(body.content)) return undefined

@@ -7,8 +7,8 @@ import { isReference, type OpenApiDocument } from './document.ts'
 const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
 
 /**
- * Converts the schemas of one operation to JSON Schema. The target of each reference becomes one entry in `$defs`. Inserting the target at
- * each reference would make every tool longer, and would never end for a schema that refers to itself.
+ * Converts the schemas of one operation to JSON Schema. References stay references, because a schema may refer to itself: their targets are
+ * collected in `$defs`.
  */
 export class OperationSchemas {
   readonly #document: OpenApiDocument
@@ -19,22 +19,18 @@ export class OperationSchemas {
     this.#document = document
   }
 
-  /**
-   * Converts a schema for requests. Read-only properties are left out, because requests don't contain them. Throws `invalid_option` for an
-   * invalid reference.
-   */
+  /** Converts a schema for requests. Read-only properties are left out. Throws `invalid_option` for an invalid reference. */
   convert(schema: Json | undefined): Json {
     if (!isJsonObject(schema)) return schema === false ? false : {}
     if (isReference(schema)) {
       const reference = { $ref: `#/$defs/${this.#define(schema.$ref)}` }
-      // Keywords beside a reference count only since version 3.1.
+      // In version 3.0, other keywords beside a reference have no effect.
       const { $ref: _, ...rest } = schema
       return this.#document.is30 || Object.keys(rest).length === 0 ? reference : { ...this.#keywords(rest), ...reference }
     }
     return this.#document.is30 ? asNullable(this.#keywords(withBounds(schema) as JsonObject), schema) : this.#keywords(schema)
   }
 
-  /** Returns a schema with its reference resolved. */
   resolved(schema: Json | undefined): JsonObject {
     const found = this.#document.resolve(schema)
     return isJsonObject(found) ? found : {}

@@ -18,24 +18,22 @@ export interface OpenApiResult {
   /** The HTTP status. */
   status: number
   /**
-   * The body: the parsed value if it is JSON, otherwise a string. Undefined if the response has no body. Integers in JSON that are not safe
-   * integers in JavaScript become strings.
+   * The body: the parsed value if it is JSON, otherwise a string. Undefined if the response has no body. JSON integers that are too large
+   * for JavaScript become strings.
    */
   body?: Json
-  /** Set if the body was longer than `maxResponseBytes`. In that case, `body` is the beginning of the body, as text. */
+  /** Set if the body was longer than `maxResponseBytes`. `body` is then its beginning, as text. */
   truncated?: true
 }
 
-/** A call, with all data that is needed to send it. */
 export interface OperationRequest extends OperationCall {
-  /** Headers that are sent with every request to the API. */
   headers: Readonly<Record<string, string>>
   rule: AddressRule
   maxResponseBytes: number
   signal: AbortSignal
 }
 
-/** Sends one request. Does not follow redirects. Throws `tool_failed`, with the status and the text, if the status is not 200 to 299. */
+/** Sends one request. Does not follow redirects. Throws `tool_failed`, with the status and the text, for any other status than 2xx. */
 export async function sendOperation(request: OperationRequest): Promise<OpenApiResult> {
   const { operation, credentials, rule, maxResponseBytes, signal } = request
   const secrets = new SecretTexts(credentials.secrets)
@@ -56,8 +54,8 @@ export async function sendOperation(request: OperationRequest): Promise<OpenApiR
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
-    // Removes the query from the message. The message may show the URL shortened, so that `redactText` would not recognize a secret in it.
-    // Drops the cause, because it may contain the whole request.
+    // Removes the query from the message, because `redactText` would not recognize a secret in a shortened URL. Drops the cause, because it
+    // may contain the whole request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
     throw new ToolloopError(code, redactText(message, secrets))
   }
@@ -124,14 +122,14 @@ function resultOf(answer: HttpAnswer, secrets: SecretTexts): OpenApiResult {
   return { status, body: /[/+]json\b/i.test(contentType) ? jsonOrText(text, keepingLongIntegers) : text }
 }
 
-/** Removes the end of a truncated text if it may be the beginning of a secret. */
+/** Removes the end of a truncated text if a secret may begin there. */
 export function withoutBeginning(text: string, secrets: SecretTexts): string {
   // Removes the remains of a character that was cut in two.
   const whole = secrets.isEmpty ? text : text.replace(/\ufffd{1,3}$/, '')
   return whole.slice(0, decidedPart(secrets.lookAt(whole)))
 }
 
-/** Keeps long integers as text, because otherwise an id of 19 digits would be rounded. */
+/** Keeps long integers as text, because JavaScript would round an id of 19 digits. */
 function keepingLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
   return isRounded ? (context?.source ?? value) : value

@@ -3,13 +3,13 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 
 export type Place = 'path' | 'query' | 'header' | 'cookie'
 
-/** The way in which the value of a parameter is written (https://spec.openapis.org/oas/v3.1.1.html#style-values). */
+/** How to write the value of a parameter (https://spec.openapis.org/oas/v3.1.1.html#style-values). */
 export interface ParameterStyle {
   name: string
   place: Place
   style: string
   explode: boolean
-  /** Whether to write the value as JSON. True if the parameter has a `content` instead of a `schema`. The style is then ignored. */
+  /** Whether to write the value as JSON. `style` and `explode` are then ignored. */
   isJson: boolean
   /** Whether to leave `:/?#[]@!$&'()*+,;=` unencoded. Used only for queries. */
   allowReserved: boolean
@@ -64,7 +64,7 @@ function deepPairs(name: string, value: Json, write: (text: string) => string): 
   return Object.entries(value).flatMap(([key, item]) => deepPairs(`${name}[${key}]`, item, write))
 }
 
-/** Returns the value of a header. According to the specification, the value is not encoded. */
+/** Returns the value of a header, which is not encoded. */
 export function headerText({ explode, isJson }: ParameterStyle, value: Json): string {
   if (isJson) return JSON.stringify(value)
   if (Array.isArray(value)) return value.map(plain).join(',')
@@ -85,10 +85,7 @@ export function encode(text: string): string {
   )
 }
 
-/**
- * Encodes a text for a query, but leaves reserved characters unencoded. Separators are still encoded, because otherwise a value could add
- * parameters.
- */
+/** Encodes a text for a query, except reserved characters. Encodes separators, because a value could otherwise add parameters. */
 function encodeLoosely(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/%(3A|2F|3F|5B|5D|40|24|2C|3B)/g, (code) => decodeURIComponent(code))
 }

@@ -4,22 +4,20 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { hasType, readArguments, type Schemas } from './read-values.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** Maximum depth. It is needed because a schema may refer to itself. */
+/** Maximum depth, because a schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * Converts arguments that were written as text. Each value is converted to the type that its schema requires if there is exactly one way to
- * read the value: `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. Other values stay unchanged, and
- * the validator reports them. Returns a copy.
+ * Converts arguments that a model wrote as text: `"5"` becomes an integer if the schema requires one, `'["a"]'` an array, `5` a text. Only
+ * unambiguous values are converted. Returns a copy.
  */
 export function coerceArguments(args: JsonObject, schema: JsonSchema): JsonObject {
   return readArguments(args, schema, readAsText)
 }
 
 /**
- * Decodes texts in the arguments of a native call. A text that does not fit its schema is parsed if it is exactly the JSON of a value that
- * the schema requires: `"10"` for an integer, `"[1]"` for an array. Other values stay unchanged. Returns a copy. `parse` returns the value
- * of a JSON text, or undefined for any other text.
+ * Parses a text in the arguments of a native call as JSON if only the parsed value fits the schema: `"10"` becomes an integer, `"[1]"` an
+ * array. `parse` returns undefined for a text that is not JSON. Returns a copy.
  */
 export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (text: string) => Json | undefined): JsonObject {
   return readArguments(args, schema, (value, part, schemas) => {
@@ -29,7 +27,7 @@ export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (te
   })
 }
 
-/** Maximum number of changed values that a description names. */
+/** Maximum number of changed values to name. */
 const maxNamed = 10
 
 /** Describes the values that `coerceArguments` or `decodeArguments` has changed. */
@@ -49,10 +47,7 @@ function changedIn(before: Json, after: Json, path: string): { path: string; kin
   return before === after ? [] : [{ path, kind: jsonType(after) }]
 }
 
-/**
- * Converts a value to one of the wanted types. Returns the value itself if it already has one of these types, if every type is allowed, or
- * if it can't be converted.
- */
+/** Converts a value to a type that the schema allows. Returns the value unchanged if it has such a type or can't be converted. */
 function readAsText(value: Json, schema: JsonSchema, schemas: Schemas): Json {
   const wanted = typesOf(schema, schemas, 0)
   if (wanted === undefined || hasType(value, [...wanted])) return value
@@ -69,7 +64,7 @@ function isPlain(value: Json): boolean {
   return typeof value === 'number' || typeof value === 'boolean'
 }
 
-/** Whether parsing keeps the exact value. False for a long integer that parsing would round; such an integer stays text. */
+/** Whether `value` is exactly the number in `text`. Parsing rounds long integers. */
 function isExact(value: Json, text: string): boolean {
   return typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(text)
 }

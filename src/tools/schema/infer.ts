@@ -9,7 +9,7 @@ export type ParametersSchema = StandardSchemaV1 | JsonSchema
 export type ArgsOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
-/** The arguments in the form in which the model writes them, before a Standard Schema transforms them. */
+/** The arguments as the model writes them, before a Standard Schema transforms them. */
 export type InputOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
 

@@ -3,22 +3,21 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { fieldName, firstProblems, inWords, maxInWords } from './problems-in-words.ts'
 
-/** Keywords for which the JSON Schema's own errors are complete. No schema library reports more about these keywords. */
+/** Keywords whose errors ajv describes completely. */
 const exact = new Set(['type', 'enum', 'const', 'required', 'additionalProperties', 'unevaluatedProperties', 'anyOf', 'oneOf'])
-/** Keywords for which the JSON Schema's own errors are also complete, but for which a developer may have written a custom message. */
+/** Keywords whose errors ajv describes completely, but for which a developer may have written a message. */
 const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'])
-/** Maximum number of errors that are considered. The number is limited because each issue is compared with all errors. */
+/** Maximum number of errors to consider. Limited because each issue is compared with all errors. */
 const maxErrors = 500
 
 /**
- * Describes the issues that a Standard Schema found, for the model. `errors` are the errors that the tool's JSON Schema, which the model
- * has seen, reports for the same value. If both report the same problem, the error of the JSON Schema is used, as for other tools. The
- * errors of the JSON Schema inside a union are also used, because some libraries report only that the value matches no branch.
+ * Describes the issues of a Standard Schema for the model. `errors`: the errors of the tool's JSON Schema for the same value. They replace
+ * issues about the same problem, because the model knows the JSON Schema, and because some libraries don't describe errors in a union.
  */
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))
   const told = issues.slice(0, maxInWords).flatMap((issue) => {
-    // `map` is not used, because a path may belong to a class whose `map` returns another type.
+    // The path may be of a class whose `map` returns another type.
     const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
     const same = errorsAt(keys, known)
     if (same.length === 0) return [ownWords(issue.message, keys, value)]

@@ -10,7 +10,7 @@ export const oneSchema: ReadonlySet<string> = new Set([
 export const severalSchemas: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
 export const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 
-/** Maximum depth. Schemas below this depth are not changed. */
+/** Maximum depth. Deeper schemas are not changed. */
 const maxDepth = 200
 
 /**

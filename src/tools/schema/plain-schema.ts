@@ -18,7 +18,7 @@ const isSetOf =
   (value, depth) =>
     isListOf(check, least)(value, depth) && new Set(value as unknown[]).size === (value as unknown[]).length
 
-/** The keywords that nearly all tools use, with a check for each. Schemas with references, patterns or ids are left to the compiler. */
+/** The keywords that nearly all tools use, with a check for each. Schemas with other keywords are left to the compiler. */
 const keywords: Readonly<Record<string, Check>> = {
   title: isText,
   description: isText,
@@ -47,8 +47,8 @@ const keywords: Readonly<Record<string, Check>> = {
 const deepest = 20
 
 /**
- * Whether a JSON Schema is certain to compile. The check doesn't need the compiler, so an application can start without loading it. False
- * means that only the compiler can decide. `schema` must be plain JSON.
+ * Whether a JSON Schema is certain to compile. An application can then start without loading the compiler. False means that only the
+ * compiler can decide. `schema` must be plain JSON.
  */
 export function isPlainSchema(schema: unknown, depth = 0): boolean {
   return (

@@ -2,9 +2,9 @@ import type { ErrorObject } from 'ajv'
 import { clip, show } from '../../core/errors.ts'
 import { jsonType } from '../../core/json.ts'
 
-/** Maximum number of problems to list. This is enough to correct a call. */
+/** Maximum number of problems to list. */
 const maxProblems = 8
-/** Maximum number of problems to describe, because describing a problem takes longer than finding it. Further problems are only counted. */
+/** Maximum number of problems to describe, because describing takes longer than finding. Further problems are only counted. */
 export const maxInWords = 100
 
 /** Describes the problems of a value for the model. */
@@ -13,9 +13,7 @@ export function problemsOf(errors: readonly ErrorObject[]): string[] {
   return firstProblems(new Set(inTime.map(inWords)), errors.length - inTime.length)
 }
 
-/**
- * Returns the first problems, followed by the number of remaining problems. `others`: the number of problems that are not in `problems`.
- */
+/** Returns the first problems and the number of further problems. `others`: the number of problems that are not in `problems`. */
 export function firstProblems(problems: Iterable<string>, others = 0): string[] {
   const all = [...problems]
   const first = all.slice(0, maxProblems)

@@ -3,19 +3,19 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { keysOfReference } from './reference.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** Maximum depth. It is needed because a schema may refer to itself. */
+/** Maximum depth, because a schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * Maximum number of schemas to visit: a budget for all arguments, plus an allowance for each value. A maximum is needed because combined
- * schemas can require very many visits for each value. Once the budget is used up, the remaining values stay unchanged.
+ * Maximum number of schemas to visit: `inAll`, plus `aValue` for each value. Limited because combined schemas can require very many visits.
+ * After that, values stay unchanged.
  */
 const lookedAt = { inAll: 50_000, aValue: 30 }
 
-/** Converts a value according to its schema, but not the values nested in it. Returns the value itself if nothing changes. */
+/** Returns the value of one argument or field, converted to fit its schema. Values inside it are converted separately. */
 export type ReadValue = (value: Json, schema: JsonSchema, schemas: Schemas) => Json
 
-/** Copies the arguments, replacing each value by the result of `read`. Reads a value before the values inside it. */
+/** Copies the arguments and replaces each value by the result of `read`, from the outermost inwards. */
 export function readArguments(args: JsonObject, schema: JsonSchema, read: ReadValue): JsonObject {
   const copy = readIn(args, schema, new Schemas(schema), read, 0)
   return isJsonObject(copy) ? copy : args
@@ -31,11 +31,10 @@ function readIn(given: Json, schema: unknown, schemas: Schemas, read: ReadValue,
   const readInside = (item: Json, schemaIn: (part: JsonSchema) => unknown): Json =>
     parts.reduce((one, part) => readIn(one, schemaIn(part), schemas, read, depth + 1), item)
   if (Array.isArray(value)) return value.map((item, at) => readInside(item, (part) => itemSchema(part, at)))
-  // `fromEntries` is used, so that `__proto__` is an ordinary key.
+  // `fromEntries` treats `__proto__` as an ordinary key.
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, readInside(item, (part) => fieldSchema(part, key))]))
 }
 
-/** A schema and the schemas inside it. */
 export class Schemas {
   readonly #root: JsonSchema
   readonly #referred = new Map<string, unknown>()
@@ -45,14 +44,13 @@ export class Schemas {
     this.#root = root
   }
 
-  /** Adds the allowance for one more value. */
   enterValue(): void {
     this.#left += lookedAt.aValue
   }
 
   /**
-   * Returns the schemas that a value must match at the same time: this schema, and the schemas in its `allOf`. If `value` is given and can
-   * match only one branch of an `anyOf` or `oneOf`, also returns this branch.
+   * Returns the schemas that apply to a value: the schema, those in its `allOf`, and a branch of `anyOf` or `oneOf` if `value` can match
+   * only that branch.
    */
   partsOf(given: unknown, value?: Json, parts: JsonSchema[] = []): JsonSchema[] {
     const schema = this.resolve(given)
@@ -68,13 +66,12 @@ export class Schemas {
   }
 
   /**
-   * Whether a value matches a schema's types and constants, and those of its `allOf`, `anyOf` and `oneOf`. Does not check the values inside
-   * the value, its size, or its format.
+   * Whether a value has an allowed type and, if the schema lists constants, equals one of them. Does not check its fields, size or format.
    */
   admit(value: Json, given: unknown, seen: Set<unknown> = new Set()): boolean {
     if (typeof given === 'boolean') return given
     const schema = this.resolve(given)
-    // A schema that refers back to itself, or to a missing target, does not restrict the value.
+    // Circular and broken references allow every value.
     if (schema === undefined || seen.has(schema) || this.#left-- <= 0) return true
     seen.add(schema)
     const { type } = schema
@@ -86,7 +83,7 @@ export class Schemas {
     return listed(schema.allOf).every(admits) && choices.every((choice) => choice.some(admits))
   }
 
-  /** Resolves references. Returns undefined if a reference has no target in the same document. */
+  /** Resolves references. Undefined if a reference has no target in the schema. */
   resolve(given: unknown): JsonSchema | undefined {
     let schema = given
     for (let hops = 0; isJsonObject(schema) && typeof schema.$ref === 'string'; hops++) {
@@ -105,7 +102,7 @@ export class Schemas {
     return found
   }
 
-  /** Whether a value has the type, the required fields and the constants that a branch of the schema requires. */
+  /** Whether a value can match a branch, judged by its type, required fields and constants. */
   #canBe(value: Json, branch: unknown): boolean {
     if (!this.admit(value, branch)) return false
     if (!isJsonObject(value)) return true
@@ -117,7 +114,7 @@ export class Schemas {
   }
 }
 
-/** Whether a value has one of the types, named as in JSON Schema. */
+/** Whether a value has one of these JSON Schema types. */
 export function hasType(value: Json, types: readonly unknown[]): boolean {
   return types.includes(jsonType(value)) || (types.includes('integer') && Number.isInteger(value))
 }
@@ -126,7 +123,7 @@ function hasConstant(schema: unknown): boolean {
   return isJsonObject(schema) && ('const' in schema || Array.isArray(schema.enum))
 }
 
-/** Whether a value equals a constant. The content of objects and arrays is not compared. */
+/** Whether a value equals a constant. Treats all objects and arrays as equal. */
 function isSame(constant: unknown, value: Json): boolean {
   return constant === value || (typeof value === 'object' && value !== null && typeof constant === 'object')
 }

@@ -1,7 +1,4 @@
-/**
- * Returns the keys along the path from the root of the document to the target of a reference. Undefined if the target is in another
- * document, or if the reference refers to it by name.
- */
+/** Returns the path of a reference such as `#/$defs/Pet`, as keys. Undefined if the reference is not a path within the document. */
 export function keysOfReference(reference: string): string[] | undefined {
   if (reference === '#') return []
   if (!reference.startsWith('#/')) return undefined

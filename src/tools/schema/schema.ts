@@ -33,7 +33,7 @@ export function parametersOf({ name, parameters }: { name: string; parameters: J
   return schema
 }
 
-/** Returns the Standard Schema that validates a tool's arguments instead of its JSON Schema, and may transform them. */
+/** Returns the Standard Schema of a tool, which validates its arguments and may transform them. */
 export function standardSchemaOf(tool: {
   parameters: JsonSchema | StandardSchemaV1
   schema?: StandardSchemaV1
@@ -44,14 +44,13 @@ export function standardSchemaOf(tool: {
 /** Validates a value against a compiled schema. Returns the problems, worded for the model. The list is empty if the value is valid. */
 export type Validator = (value: unknown, inWords?: ReadErrors) => string[]
 
-/** Words the errors of an invalid value. Default: `problemsOf`. */
+/** Describes the errors of an invalid value. Default: `problemsOf`. */
 type ReadErrors = (errors: readonly ErrorObject[]) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
 /**
- * Validators by the text of their schema, least recently used first. Without this cache, an application that builds an agent for each
- * request would compile all its schemas each time, at a millisecond each. Only the application's own schemas are cached here, so that
- * schemas from other sources can't fill the cache.
+ * Validators by the JSON text of their schema, least recently used first. An application that creates its agents for each request compiles
+ * its schemas only once. Foreign schemas are not cached here, so they can't fill the cache.
  */
 const compiledTexts = new Map<string, Validator>()
 const maxTexts = 256
@@ -60,16 +59,13 @@ const maxTextLength = 20_000
 const maxCheckMs = 30
 
 let compilations = 0
-/**
- * Number of compilations after which a new compiler is created, because a compiler keeps some data of every schema that it has compiled.
- * The old compiler is freed with its last schema.
- */
+/** Number of compilations after which the compilers are replaced, because each keeps data of every schema that it has compiled. */
 const maxCompilations = 100
 
-/** Returns the compilers for the dialects that a schema may use, the most likely dialect first. */
+/** Returns the compilers for the dialects that a schema may use, most likely first. */
 function compilersFor(schema: JsonSchema, origin: Origin): Ajv[] {
   const dialects = (): Dialect[] => {
-    // The two dialects write tuples differently, and many schemas don't declare their dialect.
+    // Many schemas don't declare their dialect.
     if (schema?.$schema === undefined) return ['draft2020', 'draft7']
     return typeof schema.$schema === 'string' && /draft-0\d/.test(schema.$schema) ? ['draft7'] : ['draft2020']
   }
@@ -80,8 +76,7 @@ let ids = 0
 
 function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new Error('it is not an object')
-  // `$schema` is removed, because it has already selected the dialect, and ajv refuses dialects that it doesn't know. An id is needed
-  // because without one ajv can't resolve `$ref: '#'`.
+  // ajv refuses dialects that it doesn't know, and needs an id to resolve `$ref: '#'`.
   const { $schema: _, $id, ...rest } = schema
   const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++ids}` : $id
   if (typeof id !== 'string') throw new Error('its `$id` is not a string')
@@ -93,15 +88,12 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
     if ('$async' in validate) throw new Error('`$async` schemas are not supported')
     return validate
   } finally {
-    // Without this removal, ajv would keep every schema forever, and refuse a second schema with the same `$id`.
+    // ajv would otherwise keep the schema forever and refuse another schema with the same `$id`.
     ajv.removeSchema(own)
   }
 }
 
-/**
- * Compiles a schema. Each object is compiled only once, and usually equal schemas are also compiled only once. Throws `invalid_tool` for an
- * invalid schema.
- */
+/** Compiles a schema, or returns the validator of the same or an equal schema. Throws `invalid_tool` for an invalid schema. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   const known = compiled.get(schema)
   if (known !== undefined) return known
@@ -110,16 +102,14 @@ export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   return validator
 }
 
-/** Whether a schema has been compiled. */
 export function isCompiled(schema: JsonSchema): boolean {
   return compiled.has(schema)
 }
 
-/** Uses the validator of an equal schema, if there is one. */
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
   if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
-  // The schema is compiled from the text, because a shared validator must not change if the application changes one of the schema objects.
+  // Compiles a copy, because the application may change its schema object.
   const validator = compiledTexts.get(text) ?? compileWhenUsed(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
@@ -128,10 +118,7 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
   return validator
 }
 
-/**
- * Postpones the compilation of a schema that is certain to compile until the first value is validated. This also postpones loading the
- * compiler, which takes most of the time of a start.
- */
+/** Compiles a simple schema only when a value is validated, so that an application can start without loading the compiler. */
 function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   if (!isPlainSchema(schema)) return compileOwn(schema, toolName)
   let validator: Validator | undefined
@@ -141,11 +128,11 @@ function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
   }
 }
 
-/** Returns a schema as JSON text. Undefined if JSON would omit or change a part of it. Never throws. */
+/** Returns a schema as JSON text. Undefined if JSON can't represent the schema exactly. */
 function schemaText(schema: JsonSchema): string | undefined {
   let isExact = true
   function check(this: unknown, key: string, value: unknown): unknown {
-    // The two differ if `toJSON` has changed the value.
+    // `toJSON` may have changed the value.
     isExact &&= (this as JsonSchema)[key] === value && isPlain(value)
     return isExact ? value : null
   }
@@ -153,7 +140,7 @@ function schemaText(schema: JsonSchema): string | undefined {
     const text = JSON.stringify(schema, check)
     return isExact ? text : undefined
   } catch {
-    // The schema is circular or too deep. The compiler decides whether it is usable.
+    // The schema is circular or too deep.
     return undefined
   }
 }
@@ -165,17 +152,14 @@ function isPlain(value: unknown): boolean {
   return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
-/**
- * Compiles an application's own schema. The values come from a model, which other people can influence, so validation may need a time
- * limit.
- */
+/** Compiles a schema of the application. Limits the time of validation if it may take long, because the values come from a model. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const unreadable: string[] = []
   const check = compileNew(schema, toolName, 'own', (at) => unreadable.push(at))
   try {
     JSON.stringify(schema)
   } catch (error) {
-    throw unusable(toolName, error) // A schema that is not JSON can't be sent to a model.
+    throw unusable(toolName, error)
   }
   if (unreadable.length > 0) defaultLogger.warn({ tool: toolName, unreadable }, 'patterns of a tool could not be read and are not checked')
   if (!mayTakeLong(schema)) return check
@@ -185,9 +169,8 @@ function compileOwn(schema: JsonSchema, toolName: string): Validator {
 const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
- * Whether even a small value may take long to validate. A validator checks all branches of a union. If several branches refer back to the
- * union, each level of the value at least doubles the work, and the errors fill the memory. Other schemas are validated without a time
- * limit, because enforcing a limit takes a quarter of a millisecond.
+ * Whether even a small value may take long to validate, because of patterns, unique items or references. Other schemas need no time limit,
+ * which costs a quarter of a millisecond per value.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
   const known = takesLong.get(schema)
@@ -207,9 +190,7 @@ function hasSlowKeyword(schema: JsonSchema): boolean {
 
 export const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
-/**
- * Compiles a schema. Throws `invalid_tool`. Calls `note` with the position of each pattern that can't be read and is therefore not checked.
- */
+/** Compiles a schema. Throws `invalid_tool`. Calls `note` with the position of each pattern that can't be read and is not checked. */
 export function compileNew(schema: JsonSchema, toolName: string, origin: Origin, note: (at: string) => void): Validator {
   const failures: unknown[] = []
   if (++compilations % maxCompilations === 0) forgetAjv(origin)
@@ -221,7 +202,7 @@ export function compileNew(schema: JsonSchema, toolName: string, origin: Origin,
         try {
           return validate(value) ? [] : inWords(validate.errors ?? [])
         } finally {
-          validate.errors = null // The errors refer to the value and would keep it in memory.
+          validate.errors = null // The errors would keep the value in memory.
         }
       }
     } catch (error) {

@@ -2,8 +2,8 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 
 /**
- * Converts the input of a Standard Schema to JSON Schema, if its library implements Standard JSON Schema
- * (https://standardschema.dev/json-schema). Otherwise throws `invalid_tool` and suggests an alternative.
+ * Converts the input type of a Standard Schema to JSON Schema. Throws `invalid_tool` if its library does not implement Standard JSON Schema
+ * (https://standardschema.dev/json-schema). `wayOut`: what the message suggests instead.
  */
 export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut = 'pass `jsonSchema`'): Record<string, unknown> {
   const { vendor, jsonSchema } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
@@ -30,7 +30,7 @@ export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut 
   }
 }
 
-/** Removes `$schema`, because it has no meaning for a model, and some providers refuse it. */
+/** Removes `$schema`, because some providers refuse it. */
 function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return schema
 }

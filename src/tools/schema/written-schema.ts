@@ -36,8 +36,7 @@ type LooksLikeSchema =
 type FieldsInPlaceOfSchema = "Expected a schema, not fields: write z.object({ … }) or { type: 'object', properties: { … } }"
 
 /**
- * Checks at compile time whether a schema is written correctly. Resolves to `unknown` if it is. Otherwise resolves to a type to which the
- * incorrect part is not assignable.
+ * Checks at compile time whether a schema is written correctly: `unknown` if it is, otherwise a type to which the schema is not assignable.
  */
 export type WrittenSchema<S> = S extends StandardSchemaV1
   ? unknown
@@ -70,19 +69,18 @@ const keywords = new Set(`${schemaValued} ${plainValued}`.split(' '))
 const namesThatAdd = new Set(addsProperties.split(' '))
 const namesOfTypes = new Set(typeNames.split(' '))
 
-/** Schemas that come from another source, or that were checked before. */
+/** Schemas that need no check, or that have passed it. */
 const accepted = new WeakSet<JsonSchema>()
 
-/** Makes `checkWritten` accept a schema, because a schema from another source may have any keyword. */
+/** Exempts a schema from `checkWritten`, because a schema of another author may have any keyword. */
 export function acceptSchema<Schema extends JsonSchema>(schema: Schema): Schema {
   accepted.add(schema)
   return schema
 }
 
 /**
- * Describes the mistake in a JSON Schema that compiles but doesn't mean what its author intended. Such mistakes are a list of fields, a
- * property outside `properties`, a zod schema inside the schema, and a `required` that names no property. The model would not see the
- * affected fields.
+ * Describes a mistake in a JSON Schema that compiles but does not mean what its author intended. For example, fields outside `properties`,
+ * or a zod schema inside a JSON Schema. The model would not see such fields.
  */
 export function problemOfWritten(schema: JsonSchema): string | undefined {
   if (accepted.has(schema)) return undefined
@@ -91,13 +89,13 @@ export function problemOfWritten(schema: JsonSchema): string | undefined {
   return problem
 }
 
-/** Throws `invalid_tool` for a schema with a problem that `problemOfWritten` describes. */
+/** Throws `invalid_tool` if `problemOfWritten` finds a problem. */
 export function checkWritten(schema: JsonSchema, toolName: string): void {
   const problem = problemOfWritten(schema)
   if (problem !== undefined) throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: ${problem}`)
 }
 
-/** Whether a schema is really a list of fields: `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
+/** Whether a schema is only a mapping of fields, such as `{ city: z.string() }`, `{ city: { type: 'string' } }`, `{ city: 'string' }`. */
 function isFieldList(schema: JsonSchema): boolean {
   const names = Object.keys(schema)
   return names.length > 0 && !names.some((name) => keywords.has(name) || isExtension(name))
@@ -108,7 +106,7 @@ function fieldsProblem(schema: JsonSchema): string {
   return `expected a schema, got fields (${quoted(Object.keys(schema))}); write \`${objectOf(name, value)}\``
 }
 
-/** Returns an object schema with this property, as its author probably meant it. */
+/** Returns the object schema that the author probably meant, as code. */
 function objectOf(name: string, value: unknown): string {
   if (!isStandardSchema(value)) return `{ type: 'object', properties: { ${name}: … } }`
   const { vendor } = value['~standard']
@@ -127,16 +125,13 @@ const schemaMaps = ['properties', 'patternProperties', '$defs', 'definitions', '
 const schemaLists = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const innerSchemas = ['items', 'additionalProperties', 'contains']
 const conditionalSchemas = ['not', 'if', 'then', 'else']
-/**
- * Keywords whose subschemas apply to a value in addition to another schema, directly or through a reference. In these subschemas, at any
- * depth, `required` may name properties of the other schema.
- */
+/** Keywords whose schemas combine with another schema. `required` in them may name properties of the other schema. */
 const sharedSchemas = new Set([
   ...conditionalSchemas,
   ...['contains', 'anyOf', 'oneOf', 'allOf', 'dependentSchemas', 'patternProperties', '$defs', 'definitions'],
 ])
 
-/** Returns the first problem in a schema. `isShared`: another schema may have the properties that `required` names. */
+/** Returns the first problem in a schema. `isShared`: whether `required` may name properties of another schema. */
 function problemIn(schema: unknown, path: string, seen: Set<unknown>, isShared = false): string | undefined {
   if (isStandardSchema(schema))
     return `expected \`${path}\` to be JSON Schema, got a schema of ${schema['~standard'].vendor}; write the whole schema in one of the two`

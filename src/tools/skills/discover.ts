@@ -8,7 +8,7 @@ import { readScriptTools, toolsKey } from './script-tools.ts'
 import type { Report, ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
 
 const maxBytes = 1_048_576
-/** Maximum size of a file with tools, in bytes. Its schemas are compiled and sent to the model, which costs more than reading them. */
+/** Maximum size of a file that declares tools, in bytes. Limited because its schemas are sent to the model. */
 const maxToolsBytes = 65_536
 /** The correct file name, and a file name that other applications accept. */
 const names = ['SKILL.md', 'skill.md']
@@ -42,7 +42,7 @@ export async function findSkillFolders(folder: string): Promise<string[]> {
   return found
 }
 
-/** Reads one Skill. If the Skill can't be used, returns only problems, at least one of which is an error. */
+/** Reads one Skill. An unusable Skill is returned as problems only, at least one with severity `error`. */
 export async function loadSkill(folder: string, scope: SkillScope): Promise<{ skill?: Skill; problems: SkillProblem[] }> {
   const problems: SkillProblem[] = []
   const reportOn =
@@ -59,7 +59,7 @@ export async function loadSkill(folder: string, scope: SkillScope): Promise<{ sk
     if (text === undefined) return { problems }
     if (text.body === '') reportOn(file)('warning', 'Expected instructions after the frontmatter, got none; say how the Skill is used')
     const files = await listFiles(workspace.root)
-    // Scripts belong in `scripts/`, but some are in other folders. If a script has no extension, its first line says which program runs it.
+    // Scripts belong in `scripts/`, but some Skills have them elsewhere. The first line of a script without an extension names its program.
     const scripts = files.filter((path) => runnable.has(extname(path)) || (path.startsWith('scripts/') && extname(path) === ''))
     const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), reportOn)
     return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
@@ -124,8 +124,8 @@ export async function listFiles(folder: string): Promise<string[]> {
 }
 
 /**
- * Returns the target of a link. Undefined if the target is outside the folder. Also undefined for a folder to which another link has
- * already led, because links may form a cycle.
+ * Returns what a link leads to. Undefined if it leads outside the folder or to a folder that was already listed, because links may form a
+ * cycle.
  */
 async function linkedKind(root: string, path: string, seen: Set<string>): Promise<Stats | undefined> {
   try {

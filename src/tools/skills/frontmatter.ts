@@ -4,22 +4,17 @@ import { readDocument } from '../read-document.ts'
 import { readLoosely } from './loose-frontmatter.ts'
 import type { Report, Skill } from './skill.ts'
 
-// The package `yaml` reads the frontmatter. The rules of Agent Skills are implemented here, because no library knows them.
-
 /** The content of a `SKILL.md`. */
 export type SkillText = Pick<Skill, 'name' | 'description' | 'license' | 'compatibility' | 'metadata' | 'allowedTools' | 'body'>
 
-/**
- * Maximum length of a frontmatter. It is far more than needed. Parsing YAML takes quadratic time for some texts, and the Skill is not
- * trusted yet at this point.
- */
+/** Maximum length of a frontmatter. Limited because parsing YAML can take quadratic time, and the Skill is not trusted yet. */
 const maxCharacters = 16_384
 
 const skeleton = '---\nname: my-skill\ndescription: What it does, and when to use it.\n---'
 
 /**
- * Reads a `SKILL.md`. Accepts deviations whose meaning is clear, because the same files are written for many applications. For all other
- * deviations, reports an error and returns undefined. `folderName` is the name that the Skill should have.
+ * Reads a `SKILL.md`. Accepts deviations with a clear meaning, because the files are written for many applications. For other deviations,
+ * reports an error and returns undefined. `folderName`: the name that the Skill should have.
  */
 export async function readSkillText(source: string, folderName: string, report: Report): Promise<SkillText | undefined> {
   const [whole, frontmatter] = /^\s*---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/.exec(source.replace(/^\uFEFF/, '')) ?? []
@@ -87,7 +82,7 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   return { ...fields, description: (await readLoosely(text, read)).description }
 }
 
-/** Matches names that the catalog and a call can contain. */
+/** Matches a name that can be used although it breaks the rules of Agent Skills. */
 const usableName = /^[\p{L}\p{N} ._-]{1,128}$/u
 
 function nameOf(given: unknown, folderName: string, report: Report): string | undefined {
@@ -127,7 +122,7 @@ function metadataOf(given: unknown, report: Report): Record<string, string> {
   return Object.fromEntries(texts)
 }
 
-/** Reads a list of tools. The list may also be a text whose names are separated by spaces or commas outside parentheses. */
+/** Reads a list of tools, or a text with names separated by spaces or commas. */
 function toolNames(given: unknown, report: Report): string[] {
   if (given === undefined || given === null) return []
   if (typeof given === 'string') return given.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []

@@ -1,27 +1,23 @@
 import { isJsonObject } from '../../core/messages.ts'
 
-/** The supported fields, and whether the value of each is a text. Other fields are meant for other applications. */
+/** The supported fields. `true` if the value is a text. */
 const isText = { name: true, description: true, license: true, compatibility: true, metadata: false, 'allowed-tools': false }
 
-/**
- * Matches a field at the start of a line. Names with a capital letter are not matched, because they may begin a sentence of a multi-line
- * text: `Note: …`.
- */
+/** Matches a field at the start of a line. A capital letter may begin a sentence of a multi-line text, such as `Note: …`. */
 const fieldLine = /^([a-z][\w-]*):(?:[ \t]+(.*))?$/
-/** Matches the YAML mark (`|` or `>`) of a text that is on the following lines. */
+/** Matches the YAML mark (`|` or `>`) of a text on the following lines. */
 const blockMark = /^[|>][-+\d]{0,2}$/
 
 /**
- * Reads a frontmatter one field at a time, because the whole text is not valid YAML. A field that is valid YAML by itself is read as YAML.
- * Any other field is read as plain text, as its author intended and as other applications read it. `readYaml` rejects if a text is not
- * YAML.
+ * Reads a frontmatter that is not valid YAML. Reads each field as YAML if possible, otherwise as plain text, as other applications do.
+ * `readYaml` rejects if a text is not YAML.
  */
 export async function readLoosely(frontmatter: string, readYaml: (source: string) => Promise<unknown>): Promise<Record<string, unknown>> {
   const fields: [string, unknown][] = []
   for (const [name, lines] of splitFields(frontmatter)) {
     if (!Object.hasOwn(isText, name)) continue
     const read: unknown = await readYaml(lines.join('\n')).catch(() => undefined)
-    // If there are several keys, the YAML parser has mistaken a line of the text for a field.
+    // With several keys, the YAML parser has misread a line of the text as a field.
     const value = isJsonObject(read) && Object.keys(read).length === 1 ? read[name] : undefined
     const isRead = isText[name as keyof typeof isText] ? typeof value !== 'object' : isJsonObject(value) || Array.isArray(value)
     fields.push([name, value !== undefined && isRead ? value : asWritten(lines)])
@@ -45,7 +41,7 @@ function splitFields(text: string): Map<string, string[]> {
   return fields
 }
 
-/** Returns the text of a field, or its nested fields. */
+/** Returns the value of a field: a text, or a mapping of fields. */
 function asWritten([first = '', ...rest]: readonly string[]): unknown {
   const value = fieldLine.exec(first)?.[2] ?? ''
   const below = rest.map((line) => line.trim())

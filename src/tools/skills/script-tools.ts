@@ -14,8 +14,8 @@ const effects: readonly string[] = ['read', 'idempotent', 'unsafe'] satisfies To
 const known = ['name', 'description', 'script', 'parameters', 'runtime', 'pass', 'positional', 'effect', 'timeoutMs', 'calls']
 
 /**
- * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. If an entry has
- * no name, its tool has the name of the Skill. Invalid entries are reported and left out.
+ * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. A tool without a
+ * name gets the name of the Skill. Invalid entries are reported and left out.
  */
 export async function readScriptTools(
   source: string,
@@ -94,7 +94,7 @@ export function toCommandLine(args: JsonObject, positional: readonly string[]): 
   const flags = Object.entries(args).flatMap(([name, value]): string[] => {
     if (positional.includes(name) || value === undefined || value === false || value === null) return []
     if (value === true) return [`--${name}`]
-    // The flag and its value are joined, because otherwise a value that looks like a flag would be read as a flag.
+    // `=` joins a value that starts with a hyphen to its flag, so that it is not read as a flag.
     return valuesOf(value).flatMap((text) => (text.startsWith('-') ? [`--${name}=${text}`] : [`--${name}`, text]))
   })
   return [...words, ...flags]

@@ -1,2 +1,1 @@
-/** The names of the tools for Skills. */
 export const skillToolNames = { activate: 'activate_skill', read: 'read_skill_file', run: 'run_skill_script' } as const

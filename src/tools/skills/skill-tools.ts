@@ -14,10 +14,9 @@ import { toCommandLine } from './script-tools.ts'
 import type { ScriptTool, Skill } from './skill.ts'
 import { skillToolNames } from './skill-names.ts'
 
-/** The executor that runs scripts, and the tools that scripts may call. */
 export interface SkillToolsOptions {
   executor: SkillsSandboxExecutor
-  /** The host's tools that scripts may be allowed to call. */
+  /** The tools of the application that scripts may call if they declare them. */
   hostTools: ToolSet
 }
 
@@ -106,7 +105,10 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
   })
 }
 
-/** Creates the tool for a call that names a Skill. The tool runs the Skill's main script, or returns the Skill's instructions. */
+/**
+ * Creates the tool for a model that calls a Skill by name. The tool runs the main script, or returns the instructions if there is no such
+ * script.
+ */
 export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
   return defineTool({
     name: skill.name,
@@ -136,7 +138,7 @@ function mainScript({ name, scripts }: Skill): string | undefined {
   return scripts.find((path) => [`scripts/main`, `scripts/${name}`].includes(path.replace(/\.[^./]*$/, '')))
 }
 
-/** Returns the text for a model that has activated a Skill. */
+/** Returns the text for a model that activates a Skill. */
 export async function instructionsOf(skill: Skill): Promise<string> {
   const { name, body, folder, tools, scripts } = skill
   const files = await listFiles(folder)
@@ -189,14 +191,12 @@ async function notThere(skill: string, folder: string, path: string): Promise<To
 
 const texts = new WeakMap<object, string>()
 
-/**
- * Converts the result of `resultOf` to text for the model. For an object that the script returned, this is the JSON text from the sandbox.
- */
+/** Converts a script's result to text. Reuses the JSON text that the sandbox created. */
 function contentOf(result: unknown): string {
   return texts.get(Object(result)) ?? resultText(result)
 }
 
-/** Returns the value that the script returned. If the script returned no value, returns the text that it printed. */
+/** Returns the value that the script returned. Default: the text that it printed. */
 function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
   if (typeof value === 'object' && value !== null && json !== undefined) texts.set(value, json)
   if (value !== undefined) return value
@@ -207,8 +207,8 @@ function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
 }
 
 /**
- * Creates the function that runs a script's calls to tools. The calls run like any other calls, within the time limit of the call that runs
- * the script. Refuses tools that require approval.
+ * Returns the function with which a script calls tools. The calls end with the call that runs the script. Tools that require approval are
+ * refused.
  */
 function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
   const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })
@@ -217,7 +217,7 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
     const id = `${ctx.toolCallId}.${++calls}`
     const { end } = await runner.run(
       { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-      // The result is not limited, because no model reads it, and the sandbox limits its size.
+      // The sandbox limits the size, and no model reads the result.
       { ...callWithin(ctx, calls), maxResultBytes: Number.POSITIVE_INFINITY, signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null

@@ -1,19 +1,19 @@
 import type { Runtime } from '../sandbox/sandbox.ts'
 import type { JsonSchema, ToolEffect } from '../tool.ts'
 
-/** The kind of place in which a Skill was found. A Skill of a project is part of a checkout, and is therefore not trusted by default. */
+/** Where a Skill was found. A Skill of a project comes with the project's files, so it is not trusted by default. */
 export type SkillScope = 'configured' | 'project' | 'user'
 
 /** A folder with a `SKILL.md`, as specified in https://agentskills.io/specification. */
 export interface Skill {
   readonly name: string
-  /** What the Skill does and when to use it. Models choose a Skill by this text. */
+  /** What the Skill does and when to use it. The model chooses Skills by their descriptions. */
   readonly description: string
   readonly license?: string
   /** The requirements of the Skill, as text. */
   readonly compatibility?: string
   readonly metadata: Readonly<Record<string, string>>
-  /** Tools that the Skill says it needs. This list is only information: it neither allows nor forbids tools. */
+  /** Tools that the Skill says it needs. This neither allows nor forbids tools. */
   readonly allowedTools: readonly string[]
   /** The instructions: the text of `SKILL.md` after the frontmatter. */
   readonly body: string
@@ -34,15 +34,15 @@ export interface ScriptTool {
   /** The runtime of the script. Default: chosen by the script's name and content. */
   readonly runtime?: Runtime
   /**
-   * How the script receives its arguments. `json`: as one object, which is passed to a module's default export, or to a process on its
-   * standard input. `flags`: as `--name value` on the command line.
+   * How the script receives its arguments. `json`: as one object, passed to the module's default export or to standard input. `flags`: as
+   * `--name value` on the command line.
    */
   readonly pass: 'json' | 'flags'
-  /** With `flags`: names of the arguments whose values come first on the command line, in this order and without `--name`. */
+  /** With `flags`: names of arguments whose values come first on the command line, without `--name`. */
   readonly positional: readonly string[]
   readonly effect: ToolEffect
   readonly timeoutMs?: number
-  /** Names of the host's tools that the script wants to call. It may call only the tools that the host grants. */
+  /** Names of tools that the script calls. `hostTools` must contain them. */
   readonly calls: readonly string[]
 }
 
@@ -50,10 +50,9 @@ export interface ScriptTool {
 export interface SkillProblem {
   /** The path of the file or folder. */
   path: string
-  /** `error`: the Skill or tool is left out. `warning`: it is used despite the problem. */
+  /** `error`: the Skill or tool is left out. `warning`: it is used anyway. */
   severity: 'error' | 'warning'
   message: string
 }
 
-/** Reports a problem in a file. */
 export type Report = (severity: SkillProblem['severity'], message: string) => void

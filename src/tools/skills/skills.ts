@@ -10,27 +10,24 @@ import { findSkillFolders, loadSkill } from './discover.ts'
 import type { Skill, SkillProblem, SkillScope } from './skill.ts'
 import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
 
-/** Options of `loadSkills`: where Skills are searched, which Skills are trusted, and how their scripts run. */
+/** Options of `loadSkills`. */
 export interface SkillsOptions {
-  /**
-   * Folders of Skills, or folders that contain Skills. These Skills are trusted, and take precedence over Skills of the project and the
-   * user.
-   */
+  /** Folders of Skills, or folders that contain Skills. They are trusted, and take precedence over Skills of the project and the user. */
   paths?: readonly string[]
   /** The project folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the current folder. */
   project?: string | false
   /** The user's folder, whose `.agents/skills` and `.toolloop/skills` are searched. `false` disables this. Default: the home folder. */
   user?: string | false
   /**
-   * The Skills of the project that may be used: all, or the Skills with these names. Project Skills arrive with a checkout, and their text
-   * instructs the model. Default: none. Skills that may not be used are listed in `untrusted`.
+   * The names of the project's Skills that may be used, or `true` for all. Project Skills come with the project's files and instruct the
+   * model, so use only those you trust. Default: none. Other Skills are listed in `untrusted`.
    */
   trust?: boolean | readonly string[]
-  /** An executor for scripts, or options for an executor that this set creates and closes itself. */
+  /** An executor for scripts, or options for a new executor. `close` closes only the new executor. */
   sandbox?: SkillsSandboxExecutor | SandboxOptions
   /** Tools that scripts in the VM may call if they declare them in `calls`. Default: none. */
   hostTools?: readonly AnyTool[] | ToolSet
-  /** Receives each problem as a warning. Default: no logger. All problems are also listed in `problems`. */
+  /** Receives each problem as a warning. Default: none. `problems` also lists them. */
   logger?: Logger
 }
 
@@ -46,7 +43,9 @@ const optionNames: OptionNames<SkillsOptions> = {
 
 const folders = [join('.agents', 'skills'), join('.toolloop', 'skills')]
 
-/** Finds and reads Skills. Rejects with `invalid_option` for an invalid option. A Skill that can't be used is listed in `problems`. */
+/**
+ * Finds and reads Skills. Rejects with `invalid_option` for an invalid option. Unusable Skills are left out and described in `problems`.
+ */
 export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
   const skills = new Skills(options)
   await skills.reload()
@@ -54,10 +53,9 @@ export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
 }
 
 /**
- * A set of tools for Agent Skills (https://agentskills.io/specification). The model knows the names and descriptions of the Skills
- * (`catalogue`). It receives a Skill's instructions when it activates the Skill, and reads and runs other files on demand. Tools that a
- * Skill declares are ordinary tools. If the model calls a Skill by name as if it were a tool, the call runs the Skill's main script or
- * returns its instructions.
+ * A set of tools for Agent Skills (https://agentskills.io/specification). The model's instructions contain the names and descriptions of
+ * the Skills (`catalogue`). The model activates a Skill to receive its instructions. Scripts that a Skill declares as tools are ordinary
+ * tools. If the model calls a Skill by its name, the Skill's main script runs, or the call returns its instructions.
  */
 export class Skills implements ToolSet, AsyncDisposable {
   readonly #options: SkillsOptions
@@ -112,7 +110,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.list()
   }
 
-  /** The names of the Skills. They can be called like tools, but the model does not see them as tools. */
+  /** The names of the Skills. A model may call them like tools, although they are not listed as tools. */
   hidden(): string[] {
     return [...this.#byName.keys()]
   }
@@ -121,7 +119,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.getAllSpecs()
   }
 
-  /** The name and description of every Skill, for the model's instructions. Empty if there are no Skills. */
+  /** The name and description of every Skill, for the model's instructions. `''` if there are no Skills. */
   catalogue(): string {
     if (this.#skills.size === 0) return ''
     const entries = this.skills.map(
@@ -136,7 +134,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     ].join('\n')
   }
 
-  /** Finds and reads the Skills again. Runs in progress use the changed set from their next turn on. */
+  /** Finds and reads the Skills again. Runs in progress see the change in their next turn. */
   async reload(): Promise<void> {
     const problems: SkillProblem[] = []
     const report = (path: string, severity: SkillProblem['severity'], message: string) => void problems.push({ path, severity, message })

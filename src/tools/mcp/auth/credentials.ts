@@ -42,7 +42,7 @@ export class KeptCredentials {
     let end: Promise<void> | undefined
     const once = () => {
       end ??= work()
-      end.catch(() => {}) // The lock may reject without waiting for the work.
+      end.catch(() => {}) // `lock` may reject before `work` does.
       return end
     }
     await (this.#store.lock?.(this.#key, once, { signal }) ?? inTurn(this.#store, this.#key, signal, once))
@@ -50,7 +50,7 @@ export class KeptCredentials {
     await end
   }
 
-  /** Removes the credentials. Resolves with whether there were any credentials. */
+  /** Removes the credentials. Resolves with false if there were none to remove. */
   async forget(): Promise<boolean> {
     const had = (await this.#store.load(this.#key)) !== undefined
     await this.#store.remove(this.#key)
@@ -62,7 +62,7 @@ export class KeptCredentials {
   }
 }
 
-/** The work that was started last for each key of a store. Used only for stores without a lock. */
+/** The most recently started work for each key. Used only for stores without a lock. */
 const lastWork = new WeakMap<McpTokenStore, Map<string, Promise<void>>>()
 
 /** Runs `work` after all earlier work of this process for the same store and key. */

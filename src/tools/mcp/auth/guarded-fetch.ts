@@ -4,16 +4,16 @@ import { redactText } from '../../../core/redaction/redact.ts'
 import { requestOnce } from '../../builtin/web/http-get.ts'
 import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.ts'
 
-/** Maximum size of a response, in bytes. Metadata and tokens are small. */
+/** Maximum size of a response, in bytes. */
 const maxBytes = 256 * 1024
-/** Time limit of one request, in milliseconds. It is short, because other processes wait while one renews tokens. */
+/** Time limit of one request, in milliseconds. Short, because other processes wait while a token is renewed. */
 const timeoutMs = 20_000
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
- * Creates a `fetch` for addresses that a server names. The `fetch` requests metadata and tokens. The `fetch` refuses addresses in private
- * networks, does not send secrets unencrypted, and does not follow redirects. It rejects with `tool_denied` for a refused address.
+ * Creates the `fetch` for metadata and tokens, whose addresses a server chooses. Refuses addresses in private networks with `tool_denied`,
+ * does not send secrets unencrypted, and does not follow redirects.
  */
 export function guardedFetch(server: URL, allowPrivateAddresses: boolean | readonly string[] | undefined, signal: AbortSignal): Fetch {
   const isNear = isPrivateHost(server)

@@ -8,7 +8,7 @@ export interface LoopbackSignInOptions {
   /**
    * Shows the address to the user, or opens the user's browser there.
    *
-   * Contract: the function is awaited, unless the browser returns first. If it rejects, the sign-in fails.
+   * Contract: awaited until the browser returns. If the function rejects, the sign-in fails.
    */
   show: (authorization: McpAuthorization) => void | Promise<void>
   /**
@@ -61,7 +61,7 @@ export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_00
     if (signal.aborted) abort()
     waiting.set(state, came.resolve)
     try {
-      // The user may return before `show` has settled, or never.
+      // The user may sign in before `show` settles, and `show` may never settle.
       await Promise.race([show(authorization), came.promise])
       return await came.promise
     } finally {

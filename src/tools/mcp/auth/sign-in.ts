@@ -22,7 +22,7 @@ interface Challenge {
 
 type AuthOptions = Parameters<McpClientSdk['auth']>[1]
 
-/** Decides what to request after a challenge, given the current tokens. */
+/** Returns the requirements for the new token, given the current tokens. */
 type Answer = (tokens: StoredOAuthTokens | undefined) => Challenge
 
 interface SignInContext {
@@ -37,8 +37,8 @@ const lockTimeoutMs = 60_000
 const farewellMs = 1_000
 
 /**
- * Signs in to one server. If several requests are refused at the same time, only the first request signs in. If several processes share a
- * store, only one process renews, because many authorization servers revoke all tokens if a refresh token is used twice.
+ * Signs in to one server. If several requests or processes need a new token at the same time, only one of them renews it: many
+ * authorization servers revoke all tokens if a refresh token is used twice.
  */
 export class SignIn {
   readonly #sdk: McpClientSdk
@@ -48,10 +48,7 @@ export class SignIn {
   readonly #closing: AbortSignal
   readonly #logger: Logger
   readonly #fetch: Fetch
-  /**
-   * Aborts requests to authorization servers. It is aborted later than `closing`, because a refresh token that was sent is lost unless the
-   * response is saved.
-   */
+  /** Aborts requests to authorization servers. Aborted later than `closing`, so that the new refresh token can still be saved. */
   readonly #leaving = new AbortController()
   #turn: Promise<void> = Promise.resolve()
   #renewal: Promise<void> = Promise.resolve()
@@ -84,10 +81,7 @@ export class SignIn {
     return (await this.#read())?.access_token
   }
 
-  /**
-   * Gets another token after a token was refused, or after a request without a token was refused. Rejects with `mcp_sign_in_needed`, or
-   * with the server's error.
-   */
+  /** Gets a new token after the server answered 401. Rejects with `mcp_sign_in_needed`, or with the server's error. */
   unauthorized(response: Response, sent: string | undefined): Promise<void> {
     const { scope, resourceMetadataUrl } = this.#sdk.extractWWWAuthenticateParams(response)
     return this.#inTurn(sent, () => ({ scope, resourceMetadataUrl }))
@@ -165,7 +159,7 @@ export class SignIn {
     return withSdkWarnings(warn, () => this.#sdk.auth(client, options))
   }
 
-  /** The options of a sign-in. Throws if sign-in requires a user, but no user can be asked. */
+  /** Throws if sign-in requires a user, but no user can be asked. */
   #options({ scope: required, resourceMetadataUrl, force = false }: Challenge, tokens: StoredOAuthTokens | undefined): AuthOptions {
     const { authorize, grant, scope: own } = this.#auth
     if (this.#refused !== undefined) throw this.#refused

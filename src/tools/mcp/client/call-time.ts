@@ -9,8 +9,8 @@ export function timeoutOf({ timeouts = {}, toolTimeoutMs }: McpServerOptions, to
 const defaultMaxMs = 60 * 60_000
 
 /**
- * Forwards progress reports. Each report restarts the time limit of the call, until the call has taken `maxToolTimeoutMs`. This maximum is
- * needed because a server may report progress forever.
+ * Forwards progress reports. Each report restarts the call's timeout. `maxToolTimeoutMs` limits the total time, because a server may report
+ * progress forever.
  */
 export function progressExtends(
   { progress, timeoutMs, extendTimeout }: Pick<ToolContext, 'progress' | 'timeoutMs' | 'extendTimeout'>,

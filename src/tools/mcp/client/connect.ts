@@ -24,13 +24,10 @@ export interface McpOptions {
    * server's first list are allowed, and only later changes are held back.
    */
   allowed?: Readonly<Record<string, string>>
-  /**
-   * What happens to tools that are held back: `'hide'` leaves such a tool out, `'ask'` shows it and requires approval for each of its
-   * calls. Default `'hide'`.
-   */
+  /** What happens to tools that are held back: `'hide'` removes them, `'ask'` requires approval for each call. Default `'hide'`. */
   unknownTools?: 'hide' | 'ask'
   /**
-   * Called when tools were added, removed, changed or held back, and when the state of a server has changed.
+   * Called when the set of tools or the state of a server has changed.
    *
    * Contract: the function is not awaited. If it throws or rejects, the error is logged.
    */
@@ -49,7 +46,7 @@ const optionNames: OptionNames<McpOptions> = {
   logger: true,
 }
 
-/** A tool that is held back: it is not allowed, or has changed since it was allowed. */
+/** A tool that is not allowed, or has changed since it was allowed. */
 export interface HeldTool {
   name: string
   server: string
@@ -61,12 +58,12 @@ export interface HeldTool {
 }
 
 /**
- * Starts MCP servers, by name, and returns their tools as one set. The set follows changes of the servers: a run sees added, changed and
- * removed tools from its next turn on. A server that ends is restarted, at growing intervals. While a server is down, its tools stay in the
- * set, and calls to them fail with a message that says so.
+ * Starts MCP servers, by name, and returns their tools as one set. If a server changes its tools, the set changes too, and a run sees the
+ * change in its next turn. A server that ends is restarted, after growing delays. While a server is down, its tools stay in the set, but
+ * calls to them fail.
  *
- * Rejects with `invalid_option`, `missing_dependency`, or `mcp_server_failed` if a server that is not `optional` can't be started. In that
- * case, all servers have been stopped.
+ * Rejects with `invalid_option` or `missing_dependency`. Stops all servers and rejects with `mcp_server_failed` if a server can't be
+ * started, unless the server is `optional`.
  *
  * ```ts
  * await using tools = await connectMcpServers({ files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] } })
@@ -155,7 +152,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return Object.fromEntries(this.#allowed)
   }
 
-  /** Allows tools by name and fingerprint, which `held()` returns. A tool that has changed since it was reviewed stays held back. */
+  /** Allows tools by name and fingerprint, which `held()` returns. A tool that has changed in the meantime stays held back. */
   allow(fingerprints: Readonly<Record<string, string>>): void {
     for (const [name, fingerprint] of Object.entries(fingerprints)) {
       if (!/^sha256:[0-9a-f]{64}$/.test(fingerprint)) throw new InvalidOptionError(`fingerprints.${name}`, 'a fingerprint', fingerprint)
@@ -165,9 +162,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
   }
 
   /**
-   * The texts that the servers contribute to an agent's instructions. Each server's option `instructions` selects its texts. The name of
-   * the server precedes them. `''` if the servers contribute no texts. Rejects with `tool_failed` if a server does not return one of its
-   * texts. Skips servers that are down and `optional`.
+   * Returns the texts that the servers contribute to an agent's instructions, each under the name of its server. The option `instructions`
+   * of a server selects its texts. Skips servers that are down and `optional`. Rejects with `tool_failed` if a text can't be read.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
     const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
@@ -180,7 +176,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return link.context.resources(limitOf(link, signal))
   }
 
-  /** Returns templates of resource addresses. Rejects like `resources`. */
+  /** Returns the resource templates of a server. Rejects like `resources`. */
   async resourceTemplates(server: string, { signal }: McpAskOptions = {}): Promise<McpResourceTemplate[]> {
     const link = this.#link(server)
     return link.context.templates(limitOf(link, signal))
@@ -215,10 +211,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return link
   }
 
-  /**
-   * Ends all servers. Calls in flight fail. The tools stay in the set, and calls to them fail with a message that the server is closed.
-   * Never rejects.
-   */
+  /** Ends all servers. Calls in flight fail. The tools stay in the set, but calls to them fail. Never rejects. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#links.map((link) => link.close()))
   }
@@ -227,7 +220,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
     return this.close()
   }
 
-  /** Updates the set to the tools that the servers list now. Called by the servers' links. */
+  /** Updates the set from the servers' current tools. */
   update(): void {
     const listed = this.#links.flatMap((link) => takenTools(link).map((tool) => ({ link, tool })))
     const own = this.#links.flatMap((link) => contextTools(link).map((tool) => ({ link, tool })))
@@ -244,8 +237,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // Reuses the tool object as long as the tool is unchanged. Its schema is then compiled only once, and comparisons by identity show no
-      // change.
+      // An unchanged tool keeps its object, so its schema is compiled only once.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)
@@ -307,7 +299,7 @@ function takenTools({ server, followed }: ServerLink): readonly ListedTool[] {
   return taken === undefined ? tools : tools.filter(({ name }) => taken.includes(name))
 }
 
-/** Names of tools that a run adds itself if it stores large results. */
+/** Names of tools that a run itself may add. */
 const reservedNames: ReadonlySet<string> = new Set(['read_result'])
 
 function wantedName({ name, server }: ServerLink, tool: Pick<ListedTool, 'name'>): string {

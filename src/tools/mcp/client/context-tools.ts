@@ -6,17 +6,17 @@ import { contentOf } from './calls/call-result.ts'
 import type { ServerLink } from './server-link.ts'
 import { needsApproval } from './trust.ts'
 
-/** A tool with which a model uses a server's resources or prompts. */
+/** A tool for a server's resources or prompts. */
 export interface ContextTool {
   /** The tool's name without the server's prefix. */
   name: string
   make(name: string): AnyTool
 }
 
-/** Maximum number of items that are listed at once. */
+/** Maximum number of items on a page. */
 const shownItems = 100
 
-/** Returns the tools for a server's resources and prompts, if the server has any and its options enable these tools. */
+/** Returns the tools for the resources and prompts that the server offers and its options enable. */
 export function contextTools(link: ServerLink): ContextTool[] {
   const { resources, prompts = false } = link.server
   const found: ContextTool[] = []
@@ -24,7 +24,6 @@ export function contextTools(link: ServerLink): ContextTool[] {
     const make = (fullName: string) => {
       const timeoutMs = timeoutOf(link.server, name)
       const approval = needsApproval(link.server, { name, annotations: {} })
-      // The protocol defines these requests as read-only.
       return define({
         name: fullName,
         effect: 'read',
@@ -124,7 +123,7 @@ function getPrompt(link: ServerLink, shared: Shared): AnyTool {
   })
 }
 
-/** Returns a page of a list, with the total number of items and the position of the next page. */
+/** Returns a page of the matching items. `rest`: the total number and the next offset, unless this is the last page. */
 function pageOf<T extends object>(all: readonly T[], { search = '', offset = 0 }: { search?: string; offset?: number }) {
   const wanted = search.toLowerCase()
   const found = wanted === '' ? all : all.filter((item) => JSON.stringify(item).toLowerCase().includes(wanted))

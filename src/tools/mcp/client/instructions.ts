@@ -2,12 +2,12 @@ import { ToolloopError } from '../../../core/errors.ts'
 import { textOf } from '../../../core/messages.ts'
 import type { ServerLink } from './server-link.ts'
 
-/** Maximum size of one server's instructions in characters. The instructions are sent with every request. */
+/** Maximum size of one server's instructions in characters. Limited because they are sent with every request. */
 const mostCharacters = 256 * 1024
 
 /**
  * Returns the texts of a server that the option `instructions` selects; `''` if the option selects no texts. Rejects with `tool_failed` if
- * the server does not return a selected text.
+ * a selected text can't be read.
  */
 export async function instructionsOf(link: ServerLink, signal: AbortSignal): Promise<string> {
   const { instructions = false, optional } = link.server

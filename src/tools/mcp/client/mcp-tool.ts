@@ -19,7 +19,7 @@ export function mcpTool(link: ServerLink, listed: ListedTool, name: string, must
     timeoutMs,
     ...(mustAsk || needsApproval(link.server, listed) ? { approval: true } : {}),
     toContent: ({ content }: McpToolResult) => content,
-    // A call that has become a task is continued, not repeated.
+    // If the server runs the call as a task, repeating the call continues the task.
     reconcile: (_args, ctx) => (isTask(ctx) ? { ran: false } : undefined),
     execute: (args: JsonObject, ctx) => link.call(listed, args, ctx),
   }

@@ -26,22 +26,22 @@ import { asideOf } from './set-aside.ts'
 import { effectOf } from './trust.ts'
 import { endsTask, overBrokenConnections, type TaskWait, waitForTask } from './wait-for-task.ts'
 
-/** Maximum number of times that a server may ask to repeat a call without asking a question. */
+/** Maximum number of repetitions of a call that a server may request without asking a question. */
 const mostRounds = 10
 
-/** The data that is sent back to a server with the answers to its questions. */
+/** The data that is sent with a repeated call. */
 interface Answers {
   inputResponses?: Record<string, JsonObject>
   requestState?: string
 }
 
-/** A call of a tool, as the tool's function receives it. */
+/** A call of a tool, with the functions that send it. */
 export interface CallRequest {
   /** The current connection. */
   connection(): Connection
   /** Sends a request over the connection. Sends it again if the server has forgotten the session. */
   inSession<T>(send: Send<T>): Promise<T>
-  /** Throws if the tool has changed. In that case, the call must not be made in a new session. */
+  /** Throws if the server's tool has changed, because the call must then not be sent again. */
   checkAgain(): void
   /** Waits for a new connection after an error. Rejects if no new connection is possible. */
   recover(error: unknown): Promise<void>
@@ -56,18 +56,16 @@ interface Running extends CallRequest {
   /** The token that identifies the call in the server's progress reports. */
   progressToken: string
   sampler: Sampler | undefined
-  /** Receives the server's progress reports, unless the call has become a task. */
   progress: ToolContext['progress']
 }
 
-/** Calls the tools of one server. Continues a call after the server's questions. */
 export class ServerCalls {
   readonly #sdk: McpClientSdk
   readonly #name: string
   readonly #server: McpServer
   readonly #open = new OpenCalls()
   readonly #held = new HeldCalls()
-  /** Receivers of progress reports, by the token of the call. They are stored here because a task continues over other connections. */
+  /** Receivers of progress reports, by token. */
   readonly #told = new Map<unknown, Progress>()
   /** The links in the results of the server's tools. */
   readonly links: GivenLinks
@@ -98,24 +96,22 @@ export class ServerCalls {
     return this.#continueCall(running, asked, answers.results)
   }
 
-  /** Handles a question that the server asks on its own initiative during a call that it holds open. */
+  /** Asks a question that the server sends during a call. */
   async elicit(params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     return this.#open.ask(readRequest(params), params, signal)
   }
 
-  /** Handles a server's request to the model. Rejects if the request belongs to no call, or if the call may not ask the model. */
+  /** Handles a server's request to the model. Rejects if no call may answer the request. */
   async sample(params: unknown): Promise<CreateMessageResult> {
     const result = await this.#open.sample(params)
     if (result === undefined) throw new ToolloopError('tool_denied', 'The model can only be asked in the course of a call.')
     return result as never as CreateMessageResult
   }
 
-  /** Handles a progress report of a call. */
   progressed(token: unknown, update: Parameters<Progress>[0]): void {
     this.#told.get(token)?.(update)
   }
 
-  /** Ends the calls that are held open. */
   close(): void {
     this.#held.close()
   }
@@ -138,7 +134,7 @@ export class ServerCalls {
           if (isAgain) running.checkAgain()
           return withCallStream(streamEnded, call, () => connection.client.callTool(paramsFor(connection) as never, options))
         })
-      // The SDK's types include neither tasks nor unfinished answers.
+      // The SDK's types lack tasks and questions.
       return (await this.#telling(progressToken, onProgress, () => this.#open.during(call, ctx.runId, answer))) as never as CallAnswer
     }
     return new OpenCall(send, { known, sampler })
@@ -148,7 +144,7 @@ export class ServerCalls {
     const { task } = running.notes.noted
     switch (state.form) {
       case 'again': {
-        // Before the process died, it had already repeated the call, and the call became a task.
+        // The call was already repeated before a crash, and the server runs it as a task.
         if (task !== undefined) return this.#followTask(running, task)
         const { names, requestState, answers = {} } = state
         const inputResponses = { ...answers, ...byName(names, results) }
@@ -192,7 +188,7 @@ export class ServerCalls {
       if (requests.length > 0) {
         return this.#questionOf(running, requests, { form: 'again', names, ...state, ...(isEmpty(answers) ? {} : { answers }) })
       }
-      // A repetition that answers requests to the model does not count here, because these requests have their own limit.
+      // Repetitions with answers from the model don't count, because `maxRequests` limits them.
       if (isEmpty(answers)) round++
       call = this.#start(running, { ...state, ...(isEmpty(answers) ? {} : { inputResponses: answers }) })
     }
@@ -219,7 +215,7 @@ export class ServerCalls {
     return questionOf({ mcpServer: this.#name, requests, state, ...(isEmpty(noted) ? {} : { notes: noted as JsonObject }) })
   }
 
-  /** Continues a call that has become a task. The task is stored first, so that the call is not repeated. */
+  /** Waits for the task in which the server runs the call. Stores the task first, so that a crash does not repeat the call. */
   async #becomeTask(running: Running, said: Task | undefined): Promise<McpToolResult | Question> {
     if (said === undefined || taskTimeoutMs(this.#server) === undefined) throw this.#noResult()
     const { progressToken } = running
@@ -244,7 +240,7 @@ export class ServerCalls {
     try {
       return await work()
     } finally {
-      // A new wait for the same task, with the same token, may have started before this wait ended.
+      // Another wait for the same task may have replaced the receiver.
       if (this.#told.get(token) === onProgress) this.#told.delete(token)
     }
   }
@@ -275,7 +271,7 @@ export class ServerCalls {
     return { sdk: this.#sdk, server: this.#name, task, ctx, connection, inSession, recover }
   }
 
-  /** A server of 2025-11-25 asks its questions during the request for the task's result. */
+  /** Requests a task's result. A server of protocol 2025-11-25 asks its questions during this request. */
   #openResult(running: Running, { id: taskId }: NotedTask, known: AnsweredRequest | undefined): OpenCall {
     const send = (call: OpenCall, signal: AbortSignal) =>
       this.#open.duringTask(call, taskId, () =>
@@ -284,7 +280,7 @@ export class ServerCalls {
     return new OpenCall(send, { known, sampler: running.sampler })
   }
 
-  /** Waits for a task's result. Undefined if the connection broke during the request. The task is then polled again. */
+  /** Waits for a task's result. Undefined if the connection broke, so that the caller polls the task again. */
   async #overResult(running: Running, call: OpenCall): Promise<McpToolResult | Question | undefined> {
     try {
       const next = await this.#next(running, call)
@@ -296,7 +292,7 @@ export class ServerCalls {
     }
   }
 
-  /** Sends the answers to the task's questions. Stores which questions were answered, because a question must be answered only once. */
+  /** Sends the answers to the task's questions. Stores which questions were answered, so that each is answered only once. */
   async #answerTask(running: Running, task: NotedTask, inputResponses: Record<string, JsonObject>): Promise<void> {
     const params = { taskId: task.id, inputResponses }
     await overBrokenConnections(this.#waitOf(running, task), ({ client }) => askOfTask(client, 'update', params, running.ctx))
@@ -327,7 +323,6 @@ export class ServerCalls {
   }
 }
 
-/** The progress of waiting for a task. */
 interface TaskSoFar {
   /** The server's latest report about the task. */
   said?: Task | undefined

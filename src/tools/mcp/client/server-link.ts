@@ -28,10 +28,10 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Delay before a task is polled again after an error, in milliseconds. */
 const recoverMs = 500
-/** Uptime in milliseconds. If a server fails after a longer uptime, its earlier failures no longer count. */
+/** Uptime after which a server's earlier failures no longer count, in milliseconds. */
 const steadyMs = 60_000
 
-/** The link to one server. It starts the server, keeps it running, calls it and closes it. */
+/** Starts one MCP server, reconnects it after failures, and sends its requests. */
 export class ServerLink {
   readonly name: string
   readonly server: McpServer
@@ -47,26 +47,25 @@ export class ServerLink {
   readonly context: ServerContext
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
-  /** Resolves when a new session has replaced a session that the server has forgotten, or when no session can be opened. */
+  /** Settles when the new session is open. Undefined if no session is being replaced. */
   #renewing: Promise<void> | undefined
   /** Connections whose session has ended but that still have requests in flight. */
   readonly #retired = new Set<Connection>()
-  /** Settles when the previous connection has ended completely. */
+  /** Settles when the previous connection is closed. */
   #leaving: Promise<void> = Promise.resolve()
   #state: McpServerState = 'starting'
   #problem: string | undefined
-  /** The last line of the server's standard error. It is for logs and administrators, not for a model. */
+  /** The last line of the server's standard error. Not shown to the model. */
   #lastWords: string | undefined
   #capabilities: ServerCapabilities = {}
-  /** The instructions that the server itself gives for using it. */
+  /** The instructions that the server sent when it was connected. */
   ownInstructions: string | undefined
   #upSince = 0
-  /** Resolves when the server is connected the next time. */
+  /** Resolves when the server is connected again. */
   #back: PromiseWithResolvers<void> = Promise.withResolvers()
   #failures = 0
   #restart: NodeJS.Timeout | undefined
 
-  /** Calls `onChange` when the tools or the state have changed. */
   constructor(name: string, server: McpServer, { sdk, logger, onChange }: { sdk: McpClientSdk; logger: Logger; onChange: () => void }) {
     this.name = name
     this.server = server
@@ -97,14 +96,13 @@ export class ServerLink {
     return this.#state
   }
 
-  /** The problem with the server, for logs and people. */
   get problem(): string | undefined {
     return this.#state === 'down' ? this.#problem : undefined
   }
 
   /**
-   * Starts the server. Rejects with `mcp_server_failed` if the server can't be started. An optional server is then retried in the
-   * background.
+   * Starts the server. Rejects with `mcp_server_failed` if the server can't be started. An optional server is retried in the background
+   * instead.
    */
   async start(signal: AbortSignal): Promise<void> {
     try {
@@ -115,19 +113,18 @@ export class ServerLink {
     }
   }
 
-  /** Whether the server has resources or prompts. If the server is down, the answer is that of its last connection. */
+  /** Whether the server has resources or prompts, according to its latest connection. */
   offers(what: 'resources' | 'prompts'): boolean {
     return this.#capabilities[what] !== undefined
   }
 
-  /** The links in the results of the server's tools. */
   get links(): GivenLinks {
     return this.#calls.links
   }
 
   async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
     const { signal, trace } = ctx
-    // A task can be continued once the server is connected again.
+    // A call that the server runs as a task can wait for a new connection.
     if (isTask(ctx)) await this.#ready(signal)
     const checkAgain = () => {
       if (this.followed.has(tool)) return
@@ -146,12 +143,11 @@ export class ServerLink {
     })
   }
 
-  /** Waits for a connection. Rejects if the server is closed, or with the signal's reason if the signal is aborted. */
+  /** Waits for a connection. Rejects if the server is closed or `signal` is aborted. */
   async #ready(signal: AbortSignal): Promise<void> {
     while (this.#connection === undefined) await untilAborted(this.#back.promise, AbortSignal.any([signal, this.#closing.signal]))
   }
 
-  /** Sends a request that does not belong to a tool. */
   #ask(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     return this.#during({ method, signal, mayRunTwice: true }, (sending) =>
       inSession(sending, ({ client }) =>
@@ -185,10 +181,7 @@ export class ServerLink {
     }
   }
 
-  /**
-   * Opens a new session to replace a session that the server has forgotten. Then resolves with the current connection, or with undefined if
-   * no session could be opened.
-   */
+  /** Replaces a session that the server has forgotten. Resolves with the current connection, or undefined if no session can be opened. */
   async #renew(forgotten: Connection): Promise<Connection | undefined> {
     if (this.#connection === forgotten) {
       this.#connection = undefined
@@ -311,26 +304,25 @@ export class ServerLink {
     const words = this.#lastWords === undefined ? {} : { lastWords: this.#lastWords }
     this.#log('warn', { problem: this.#problem, ...words, restartInMs: delayMs }, 'an MCP server is down')
     this.#restart = setTimeout(() => void this.#startAgain(), delayMs)
-    // The timer does not keep the process alive, because in a process without other work there is nothing to wait for.
+    // The timer does not keep the process alive.
     this.#restart.unref()
     this.#onChange()
   }
 
   async #startAgain(): Promise<void> {
     try {
-      // Waits until the previous connection has ended completely.
       await this.#leaving
       await this.#connect()
       this.#log('info', {}, 'an MCP server is back')
     } catch {
-      // The problem has already been stored and logged.
+      // `#open` has stored the problem.
       this.#fallDown()
     }
   }
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
     const { failure, lost } = callFailure({ sdk: this.#sdk, error, connection, words: this.#words, outlook: this.#outlook() })
-    // The connection is not lost if another connection has replaced it.
+    // Another connection may have replaced the failed one.
     if (lost !== undefined && connection === this.#connection) this.#lose(lost)
     return failure
   }

@@ -1,6 +1,6 @@
 /**
- * The state of an MCP server. `down`: the server has ended or can't be reached, and is retried in the background. The server's tools stay
- * in the set. Calls to them fail with a message that the server is down.
+ * The state of an MCP server. `down`: the server has ended or can't be reached. It is retried in the background, and calls to its tools
+ * fail.
  */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 

@@ -6,7 +6,7 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpServer } from '../server-config.ts'
 
-/** Creates the error messages about a server, without the secrets in its configuration. */
+/** Creates the error messages about a server, without its secrets. */
 export class ServerWords {
   readonly #sdk: McpClientSdk
   readonly #name: string
@@ -28,10 +28,7 @@ export class ServerWords {
     return new ToolloopError(code, `The MCP server \`${this.#name}\` ${what}`, cause === undefined ? {} : { cause })
   }
 
-  /**
-   * Returns ` and an HTML page …` if an error response contains a page, otherwise `''`. Gateways and proxies send pages instead of a
-   * response.
-   */
+  /** Describes the HTML page in an error response. `''` if there is no page. Gateways and proxies send such pages. */
   pageOf(error: unknown): string {
     const text = error instanceof this.#sdk.SdkHttpError ? error.data.text : undefined
     if (typeof text !== 'string') return ''
@@ -54,10 +51,7 @@ export class ServerWords {
   }
 }
 
-/**
- * Returns the texts that log lines and errors must not contain: values whose names suggest a secret, and all headers except very short
- * ones.
- */
+/** Returns the secrets in a server's configuration. */
 function secretsOf(server: McpServer): string[] {
   if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
   const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []

@@ -12,9 +12,8 @@ type Aside = Partial<Record<(typeof lists)[number], readonly unknown[]>> & { tas
 const place = `toolloop/${randomUUID()}`
 
 /**
- * Hides the long parts of a result from the SDK. The SDK would compare every item with each possible kind of item and report every error.
- * With very many errors, this takes seconds and all memory. The SDK would also scan pictures of several megabytes, and reject a whole list
- * because of one invalid item. It does not support a task in place of a result. The code that reads a result validates the hidden parts.
+ * Hides the long parts of a result from the SDK, whose validation of many invalid items takes seconds and exhausts the memory. The SDK also
+ * rejects a whole list because of one invalid item, and results that are tasks. The code that reads the result validates the hidden parts.
  */
 export function setAside(message: JSONRPCMessage): void {
   if ('method' in message) setMessagesAside(message.params)

@@ -9,15 +9,14 @@ import { askOfTask, readTask, type Task } from './calls/tasks.ts'
 import type { Connection } from './session/connection.ts'
 import type { Send } from './session/in-session.ts'
 
-/** The end of a task, or the questions that must be answered before the task can continue. */
+/** The result of a task, or the questions that it waits for. */
 export type TaskEnd =
   | { result: JsonObject }
   /** Unanswered questions, by the names that the server gave them. */
   | { inputRequests: JsonObject }
-  /** The server asks its questions during the request for the task's result. */
+  /** In protocol 2025-11-25, the questions arrive when the result is requested. */
   | { asks: true }
 
-/** The options for waiting for a task. */
 export interface TaskWait {
   sdk: McpClientSdk
   server: string
@@ -25,17 +24,16 @@ export interface TaskWait {
   /** The server's latest report about the task. */
   said?: Task | undefined
   ctx: Pick<ToolContext, 'signal' | 'progress'>
-  /** Returns the connection to use. */
   connection(): Connection
   /** Sends a request over the connection. Sends it again if the server has forgotten the session. */
   inSession<T>(send: Send<T>): Promise<T>
-  /** Waits for a usable connection after an error. Rejects if no new connection is possible. */
+  /** Waits for a new connection after an error. Rejects if no new connection is possible. */
   recover(error: unknown): Promise<void>
 }
 
 /**
- * Polls a task as often as its server allows, until the task has ended or asks a question. Continues over a new connection if the
- * connection breaks. Rejects with `tool_failed`, or with the signal's reason.
+ * Polls a task until it ends or asks a question. Continues over a new connection if the connection breaks. Rejects with `tool_failed`, or
+ * with the signal's reason.
  */
 export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
   const { ctx, task } = wait
@@ -52,15 +50,12 @@ export async function waitForTask(wait: TaskWait): Promise<TaskEnd> {
   }
 }
 
-/**
- * Whether an abort means that nobody waits for the task any longer. False if the journal has released the run, because another process then
- * continues to wait for the task.
- */
+/** Whether to cancel the task after an abort. Not after `journal_failed`, because another process may continue the run. */
 export function endsTask({ aborted, reason }: AbortSignal): boolean {
   return aborted && !(ToolloopError.isInstance(reason) && reason.code === 'journal_failed')
 }
 
-/** Returns the end of a task. Undefined if the task is still working. */
+/** Undefined if the task is still working. */
 async function endOf(wait: TaskWait, { status, inputRequests, result, problem }: Task): Promise<TaskEnd | undefined> {
   const isModern = wait.connection().client.getProtocolEra() === 'modern'
   switch (status) {
@@ -97,7 +92,7 @@ function fetchResult(wait: TaskWait): Promise<JsonObject> {
   return overBrokenConnections(wait, (connection) => askOfTask(connection.client, 'result', { taskId: task.id }, ctx))
 }
 
-/** Sends a request about a task, again after each broken connection. Rejects with `tool_failed` if the server refuses the request. */
+/** Sends a request about a task. Repeats it if the connection breaks. Rejects with `tool_failed` if the server refuses the request. */
 export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection: Connection) => Promise<T>): Promise<T> {
   const { ProtocolError } = wait.sdk
   for (;;) {
@@ -105,7 +100,6 @@ export async function overBrokenConnections<T>(wait: TaskWait, ask: (connection:
       return await wait.inSession(ask)
     } catch (error) {
       wait.ctx.signal.throwIfAborted()
-      // The server has answered: it does not know the task, or the request has failed.
       if (error instanceof ProtocolError) throw failed(wait, `refused a request about the task (${error.message})`)
       await wait.recover(error)
     }

@@ -12,7 +12,7 @@ export async function loadClientSdk(): Promise<McpClientSdk> {
   }
 }
 
-/** Creates the error for an optional package that is not installed. The message starts with `use`, which says what needs the package. */
+/** Creates the error for an optional package that is not installed. The message starts with `use`, such as `Tools of MCP servers need`. */
 export function missingPackage(name: string, use: string, cause: unknown): ToolloopError {
   const message = `${use} the package \`${name}\`: npm install ${name}`
   return new ToolloopError('missing_dependency', message, { cause })

@@ -3,17 +3,14 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 type Warn = (text: string) => void
 
 const current = new AsyncLocalStorage<Warn>()
-/** The prefix of texts that the SDK writes to the console. */
+/** The prefix of the SDK's own console output. */
 const prefix = '[mcp-sdk] '
 const methods = ['debug', 'info', 'log', 'warn', 'error'] as const
 
 let users = 0
 let restore = (): void => {}
 
-/**
- * Runs work of the SDK, and passes the texts that the SDK writes to the console to `warn`. The SDK has no other output for warnings. Other
- * console output is not affected. After the work has ended, the SDK writes to the console again.
- */
+/** Runs `work`, and passes the warnings that the SDK writes to the console to `warn` instead. Other console output is not affected. */
 export async function withSdkWarnings<T>(warn: Warn, work: () => Promise<T>): Promise<T> {
   if (users++ === 0) restore = intercept()
   try {
@@ -33,7 +30,7 @@ function intercept(): () => void {
       else own.apply(console, args)
     }
     console[method] = intercepted
-    // The console's method is not restored if other code has replaced it in the meantime.
+    // Other code may have replaced the console's method in the meantime.
     return () => {
       if (console[method] === intercepted) console[method] = own
     }

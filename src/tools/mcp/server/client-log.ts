@@ -3,13 +3,10 @@ import { messageOf } from '../../../core/errors.ts'
 import { type Logger, redacting } from '../../../core/logger.ts'
 import { resultText } from '../../result-text.ts'
 
-/** Maximum number of characters of a record. If a record is longer, only its message is sent. */
+/** Maximum number of characters of a log record. Only the message of a longer record is sent. */
 const maxRecord = 4_096
 
-/**
- * Creates a logger for a tool. It writes to the application's log. It also writes to the client, without secrets, if the client has asked
- * for log messages.
- */
+/** Creates a logger that writes to the application's log and, without secrets, to the log of the client. */
 export function loggerFor(tool: string, logger: Logger, { mcpReq }: ServerContext): Logger {
   const send = (level: LoggingLevel) => (fields: object, message: string) => {
     const text = resultText({ message, ...fields })

@@ -2,7 +2,7 @@ import type { CreateMessageRequestParamsBase } from '@modelcontextprotocol/serve
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../../core/messages.ts'
 import { ask, type JsonSchema, type Question } from '../../tool.ts'
 
-/** A question to the model of an MCP client. */
+/** A request to the model of an MCP client (sampling). */
 export interface ClientModelRequest {
   /** The conversation so far, with the oldest message first. A text counts as a message of the user. */
   messages: string | readonly { role: 'user' | 'assistant'; content: string }[]
@@ -13,7 +13,7 @@ export interface ClientModelRequest {
   temperature?: number
 }
 
-/** The answer of the client's model. It is `ctx.answer` of a tool that has returned `askClientModel`. */
+/** The answer of the client's model, in `ctx.answer` of a tool that returned `askClientModel`. */
 export interface ClientModelAnswer {
   text: string
   /** The model that the client has chosen. */
@@ -32,13 +32,12 @@ const rootsAnswer: JsonSchema = {
   items: { type: 'object', properties: { uri: { type: 'string' }, name: { type: 'string' } }, required: ['uri'] },
 }
 
-/** Requests that are sent to a client instead of its user. The field `about` of a question contains the request. */
+/** A question that the client itself answers, not its user. It is in the question's `about`. */
 export type ClientRequest = { method: 'sampling/createMessage'; params: CreateMessageRequestParamsBase } | { method: 'roots/list' }
 
 /**
- * Creates a question to the model of the calling MCP client (sampling). Return it from `execute` to ask it. The tool is called again with a
- * `ClientModelAnswer` in `ctx.answer`. Not every client supports this: see `ctx.mcpClient`. In a run, this is an ordinary question for the
- * user.
+ * Asks the model of the MCP client that called the tool (sampling). Return the question from `execute`. The tool then runs again, with a
+ * `ClientModelAnswer` in `ctx.answer`. `ctx.mcpClient` says whether the client supports this. In a run, the user is asked instead.
  */
 export function askClientModel({ messages, instructions, maxOutputTokens = 1_000, temperature }: ClientModelRequest): Question {
   const said = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
@@ -52,14 +51,14 @@ export function askClientModel({ messages, instructions, maxOutputTokens = 1_000
 }
 
 /**
- * Creates a question to the calling MCP client about its folders (roots). Return it from `execute` to ask it. The tool is called again with
- * a list of `{ uri, name? }` in `ctx.answer`. See `askClientModel`.
+ * Asks the MCP client that called the tool for its folders (roots). Return the question from `execute`. The tool then runs again, with a
+ * list of `{ uri, name? }` in `ctx.answer`. `ctx.mcpClient` says whether the client supports this.
  */
 export function askClientRoots(): Question {
   return ask({ about: { mcp: 'roots/list' }, schema: rootsAnswer })
 }
 
-/** Reads a request to the client. Undefined if `about` is for the user. */
+/** Returns the request to the client. Undefined if the question is for the user. */
 export function clientRequestIn(about: Json): ClientRequest | undefined {
   if (!isJsonObject(about)) return undefined
   const { mcp: method, params } = about

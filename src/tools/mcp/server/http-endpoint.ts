@@ -11,7 +11,7 @@ import type { McpTasks } from './tasks.ts'
 import { type CallScope, createToolServer, type ServedTools } from './tool-server.ts'
 import { watchedResponse } from './watched-body.ts'
 
-/** A request that was admitted and whose body has been read. */
+/** An authorized request. */
 export interface McpExchange {
   request: Request
   /** The body as JSON. Undefined if the request has no body. */
@@ -22,7 +22,7 @@ export interface McpExchange {
   serving: McpServing
   /** Maximum number of parallel calls of the caller. A tool with `parallel: false` runs alone. Default 8. */
   toolConcurrency?: number
-  /** The context that is passed to tools: see `CallScope`. */
+  /** Passed to the tools as `ToolContext.context`. */
   context: unknown
   metadata?: CallScope['metadata']
   admit?: CallScope['admit']
@@ -30,8 +30,8 @@ export interface McpExchange {
 }
 
 /**
- * Serves tools over streamable HTTP. Supports the protocol of 2026-07-28, in which each request is independent, and the protocol of
- * 2025-11-25 and earlier, which has sessions. The caller checks authorization and the size of the body before it passes a request on.
+ * Serves tools over streamable HTTP. Requests of protocol 2026-07-28 are independent; earlier protocols have sessions. The caller of
+ * `answer` checks authorization and the size of the body.
  */
 export class McpEndpoint {
   readonly #sdk: McpServerSdk
@@ -59,7 +59,7 @@ export class McpEndpoint {
     return this.#sessions.size
   }
 
-  /** Answers a request. Calls `onEnd` once, when the response has ended. Cancels a call if nobody can read its result any longer. */
+  /** Answers a request. Calls `onEnd` once, when the response has ended. Cancels a call if its client disconnects. */
   async answer(exchange: McpExchange, onEnd: () => void): Promise<Response> {
     const { request, body, caller } = exchange
     const gone = new AbortController()
@@ -143,10 +143,7 @@ export class McpEndpoint {
     }
   }
 
-  /**
-   * Returns the `Lanes` that limit the parallel calls of a caller. Each caller has its own, because callers must not wait for each other.
-   * The `Lanes` are dropped when the caller has no open request.
-   */
+  /** Returns the limit of a caller's parallel calls. Callers don't wait for each other. */
   #lanesOf(caller: string, toolConcurrency = 8): { lanes: Lanes; leave(): void } {
     const found = this.#lanes.get(caller) ?? { lanes: new Lanes(toolConcurrency), users: 0 }
     found.users++

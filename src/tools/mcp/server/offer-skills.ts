@@ -2,13 +2,10 @@ import type { McpServer } from '@modelcontextprotocol/server'
 import type { Skill } from '../../skills/skill.ts'
 import { instructionsOf } from '../../skills/skill-tools.ts'
 
-/** Maximum number of Skills whose instructions are offered. The Skills that were found first are offered. */
+/** Maximum number of Skills to offer. */
 const mostOffered = 200
 
-/**
- * Offers each Skill as a prompt, with which a client's user activates it, and its instructions as a resource. The files and scripts of a
- * Skill are available through the tools of Skills.
- */
+/** Offers each Skill as a prompt, and its instructions as a resource. Its files and scripts are available through tools. */
 export function offerSkills(server: McpServer, skills: readonly Skill[]): void {
   for (const skill of skills.slice(0, mostOffered)) {
     const { name, description, body } = skill

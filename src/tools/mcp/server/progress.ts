@@ -7,8 +7,8 @@ import { isJsonObject, type Json } from '../../../core/messages.ts'
 const maxMessage = 4_096
 
 /**
- * Sends progress reports to a client that has asked for them. A tool's report may be any value. MCP requires a growing number, so reports
- * are numbered.
+ * Sends a tool's reports to a client that has asked for progress. Reports without a number are numbered, because MCP requires a growing
+ * number.
  */
 export function progressOf({ mcpReq }: ServerContext, logger: Logger): { onProgress?: (update: Json) => void } {
   const progressToken = mcpReq._meta?.progressToken

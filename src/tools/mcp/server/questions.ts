@@ -16,33 +16,32 @@ import { clientRequestIn } from './client-requests.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { failure } from './wire.ts'
 
-/** One question to a client. */
 interface Item {
-  /** The name of the question among the answers of the client. */
+  /** Identifies the question in the client's answers. */
   key: string
   about: Json
   /** The schema of the answer. Default: a text. */
   schema?: JsonSchema
 }
 
-/** The questions that a client is asked at once: a single question, or several by name. */
+/** The questions that a tool asks at once. `isOne`: whether it is a single question, not a mapping of questions. */
 interface Asked {
   about: Json
   items: Item[]
   isOne: boolean
 }
 
-/** The signed state that a client returns with its answers. It identifies the caller and the call that asked the questions. */
+/** The signed state that a client returns with its answers. It is valid only for the same caller and call. */
 interface AskedState extends Asked {
   caller: string
-  /** A digest of the tool's name and arguments. It is included because an answer belongs to one call. */
+  /** A digest of the tool's name and arguments. */
   call: string
 }
 
 /** Signs and verifies an `AskedState`. */
 export type StateCodec = ReturnType<McpServerSdk['createRequestStateCodec']>
 
-/** The data about a client's call that is needed to ask its questions. */
+/** The call that asks the questions. */
 export interface AskingCall {
   caller: string
   name: string
@@ -57,13 +56,13 @@ type ElicitAnswer = Extract<ReturnType<McpServerSdk['inputResponse']>, { kind: '
 /** How long a user may take to answer, in seconds. */
 export const answerTtlSeconds = 3_600
 
-/** The name of a question without a `name`. Also the name of the only field in a form for an answer that is not an object. */
+/** The key of a question without a name, and of the only field in a form for a single value. */
 const answerKey = 'answer'
 
-/** Returns which questions a client can be asked, according to its capabilities. */
+/** Returns which questions a client can answer. */
 export function askable({ elicitation, sampling, roots }: ClientCapabilities = {}): Omit<McpClient, 'name' | 'version'> {
   return {
-    // A client that does not mention forms is older than the distinction between forms and URLs, and supports forms.
+    // Older clients support forms without mentioning them.
     asksUser: elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined),
     asksModel: sampling !== undefined,
     listsRoots: roots !== undefined,
@@ -71,9 +70,8 @@ export function askable({ elicitation, sampling, roots }: ClientCapabilities = {
 }
 
 /**
- * Turns a tool's question into requests for the client. The client's user sees a form under the question's `name`. The form shows the
- * question's `message`, or the whole question if it has no message. The client repeats the call with the answer; with an older protocol,
- * the SDK waits for the answer. Undefined if the question can't be shown as a form. The SDK refuses if the client can't be asked.
+ * Converts a tool's question to requests for the client: a form for the user, or a request to the client itself. The client repeats the
+ * call with the answers. Undefined if a question can't be shown as a form.
  */
 export async function asksClient(
   sdk: McpServerSdk,
@@ -100,8 +98,8 @@ export function canAsk(question: Question, client: McpClient): boolean {
 }
 
 /**
- * Returns the answer in a repeated call. Undefined if the call has no answer. A `CallToolResult` ends the call, because the answer is
- * missing or invalid. Throws an error of the SDK if the state belongs to another call.
+ * Returns the answer in a repeated call, or a failed result if the user declined or the answer is invalid. Undefined if the call has no
+ * answer. Throws an error of the SDK if the state belongs to another call.
  */
 export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: AskingCall): Answered | undefined {
   const state = mcpReq.requestState<AskedState>()
@@ -111,10 +109,7 @@ export function answerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, call: Ask
   return readAnswers(sdk, mcpReq.inputResponses, state, call)
 }
 
-/**
- * Returns an answer that the client sent before it was asked. A client that knows a question's name can do this. Undefined for a question
- * without a name, because the answer might belong to another question.
- */
+/** Returns the answer to a named question, if the client sent it with the first call. Undefined for a question without a name. */
 export function earlyAnswerIn(sdk: McpServerSdk, { mcpReq }: ServerContext, question: Question, call: AskingCall): Answered | undefined {
   if (mcpReq.inputResponses === undefined || mcpReq.requestState() !== undefined) return undefined
   const asked = askedBy(question)
@@ -141,7 +136,7 @@ function readAnswers(
   return { answer: isOne ? (answers[0]?.[1] ?? null) : Object.fromEntries(answers), asked: about }
 }
 
-/** Returns the answer in a response. Undefined if the user refused, or if the response has another kind. */
+/** Returns the answer in a response. Undefined if the user declined, or if the response does not match the question. */
 function answerOf(response: ReturnType<McpServerSdk['inputResponse']>, { about, schema = anyText }: Item): Json | undefined {
   const method = clientRequestIn(about)?.method
   if (method === 'roots/list') {
@@ -179,7 +174,6 @@ export function formRequest(sdk: McpServerSdk, message: string, schema: JsonSche
   return requestedSchema === undefined ? undefined : sdk.inputRequired.elicit({ message, requestedSchema })
 }
 
-/** Returns the fields whose values are texts. */
 function textsOf(fields: Record<string, unknown>): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'))
 }
@@ -199,7 +193,7 @@ function requestFor(sdk: McpServerSdk, { about, schema }: Item): InputRequest | 
   const request = clientRequestIn(about)
   if (request?.method === 'roots/list') return sdk.inputRequired.listRoots()
   if (request !== undefined) return sdk.inputRequired.createMessage(request.params)
-  // A question of a waiting agent contains the agent's state, which nobody may see.
+  // The question of a waiting agent contains its private state.
   if (isJsonObject(about) && Array.isArray(about.pending)) return undefined
   return formRequest(sdk, messageIn(about), schema)
 }
@@ -217,10 +211,7 @@ function digestOf({ name, args }: AskingCall): string {
 
 type Form = Extract<ElicitInputParams['requestedSchema'], { properties: unknown }>
 
-/**
- * Converts the schema of an answer to a form, which is a flat object. A single value becomes one field. Without a schema, that field is a
- * text.
- */
+/** Converts the schema of an answer to a form with fields. A single value becomes one field. Default: a text. */
 export function formOf(schema: JsonSchema = anyText): Form | undefined {
   const form: JsonSchema =
     schema.type === 'object' ? schema : { type: 'object', properties: { [answerKey]: schema }, required: [answerKey] }
@@ -231,7 +222,7 @@ function isForm(schema: JsonSchema): schema is Form & JsonSchema {
   return isJsonObject(schema.properties) && Object.values(schema.properties).every(isField)
 }
 
-/** Whether every client can show a field. This is true for a text, a number, a choice, and several choices from a list. */
+/** Whether every MCP client can show the field: a text, a number, a boolean, or a choice from a list. */
 function isField(schema: unknown): boolean {
   if (!isJsonObject(schema)) return false
   if (schema.type === 'array') return isJsonObject(schema.items) && ('enum' in schema.items || 'anyOf' in schema.items)

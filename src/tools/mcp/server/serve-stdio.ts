@@ -13,7 +13,7 @@ import { announceLists, createToolServer } from './tool-server.ts'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpServing {
-  /** The streams for messages. Default: standard input and output. With the default, no other code may print to standard output. */
+  /** The streams for messages. Default: standard input and output. Other code must not write to the same output. */
   input?: Readable
   output?: Writable
   /** Maximum number of parallel calls. A tool with `parallel: false` runs alone. Default 8. */
@@ -54,10 +54,9 @@ export interface McpService extends AsyncDisposable {
 }
 
 /**
- * Serves tools as an MCP server over two streams. Supports old and new protocol versions. A call is handled as in a run: arguments are
- * validated, time and result are limited, and errors are worded for a model. A question of a tool (`ask`) goes to the client's user if the
- * client can show a form. Tools that require approval are neither listed nor run, because nobody can approve a call of an MCP client. Tools
- * without `execute` are not listed either. Rejects with `missing_dependency`.
+ * Serves tools as an MCP server over two streams. A call is handled as in a run: arguments are validated, time and result are limited, and
+ * errors are worded for a model. The client's user answers a tool's questions (`ask`). Tools without `execute` and tools that require
+ * approval are left out, because nobody can approve a call. Rejects with `missing_dependency`.
  */
 export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
   checkOptionNames(options, optionNames, '`serveMcp`')
@@ -67,7 +66,7 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
   signal?.throwIfAborted()
   const sdk = await loadServerSdk()
   const closed = Promise.withResolvers<void>()
-  /** Extends the SDK's transport, so that its end is reported even before the client's first message. */
+  /** Reports the end of the connection, even if the client has sent nothing. */
   class WatchedTransport extends sdk.StdioServerTransport {
     override async close(): Promise<void> {
       await super.close()

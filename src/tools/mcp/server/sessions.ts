@@ -13,7 +13,6 @@ interface Session {
   idleSince: number
 }
 
-/** The open sessions. Each session belongs to one caller. */
 export class McpSessions {
   readonly #sdk: McpServerSdk
   readonly #bounds: Required<SessionBounds>
@@ -34,10 +33,7 @@ export class McpSessions {
     return this.#sessions.size
   }
 
-  /**
-   * Answers a request in the session to which it belongs. `create` creates the server for a new session. Call the returned `release` when
-   * the response has ended.
-   */
+  /** Answers a request. `create`: creates the server for a new session. `release`: call it when the response has ended. */
   async answer(
     request: Request,
     parsedBody: unknown,
@@ -88,7 +84,7 @@ export class McpSessions {
       await closing
       return refused(503, -32_000, 'Too many sessions are open')
     }
-    // Reserves a place before this function waits, because other requests may open sessions in the meantime.
+    // Counts the new session before the first `await`, because other requests may open sessions in the meantime.
     const place = { caller }
     this.#opening.add(place)
     try {
@@ -120,7 +116,7 @@ export class McpSessions {
     const response = await transport.handleRequest(request, { parsedBody })
     const session = this.#sessions.get(transport.sessionId ?? '')
     if (session === undefined) await server.close()
-    // The client may end the session too.
+    // The client can end the session too.
     else server.onclose = () => this.#forget(transport.sessionId ?? '')
     return { response, release: () => session !== undefined && this.#release(transport.sessionId ?? '', session) }
   }

@@ -6,7 +6,7 @@ import type { JsonSchema } from '../../tool.ts'
 import type { McpServerSdk } from './load-sdk.ts'
 import { askable, formAnswer, formOf, formRequest } from './questions.ts'
 
-/** A call that continues after its request has been answered. */
+/** A call that runs in the background. The client polls it. */
 export interface McpTask {
   taskId: string
   status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
@@ -16,9 +16,9 @@ export interface McpTask {
   lastUpdatedAt: string
   /** Minimum time for which the task is kept, in milliseconds from its creation. */
   ttlMs: number
-  /** The result of a completed call, or of a call whose tool has failed. */
+  /** Set if the tool has run, even if it failed. */
   result?: CallToolResult
-  /** Questions to the client's user, by unique names. */
+  /** Open questions to the client's user, by name. */
   forms?: Readonly<Record<string, TaskForm>>
 }
 
@@ -27,28 +27,28 @@ export interface TaskForm {
   schema: JsonSchema
 }
 
-/** The answers by the names of the forms. `undefined`: the user declined. */
+/** Answers by the name of the form. `undefined`: the user declined. */
 export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
 
 /**
- * The calls of one caller that may be tasks. Other callers can't find them.
+ * The tasks of one caller.
  *
- * Contract: all methods may reject. The client then receives an error.
+ * Contract: all methods may reject, and the client then receives an error.
  */
 export interface McpTasks {
   offers(tool: string): boolean
-  /** Starts a task. If tasks can survive a crash, resolves once this task would survive one. */
+  /** Starts a task. Resolves once the task is stored, if tasks are stored at all. */
   start(tool: string, args: JsonObject): Promise<McpTask>
   get(taskId: string): Promise<McpTask | undefined>
   /** Cancels a task. Has no effect on a task that has ended. */
   cancel(taskId: string): Promise<void>
-  /** Answers questions of a task. Ignores answers to questions that are not open. */
+  /** Answers the task's open questions. Ignores other answers. */
   answer(taskId: string, answers: TaskAnswers): Promise<void>
-  /** Resolves when the task is no longer working, or when the signal is aborted. */
+  /** Resolves when the status is no longer `working`, or when the signal is aborted. */
   settled(taskId: string, signal: AbortSignal): Promise<void>
 }
 
-/** Thrown during a call to end the call with this task as the response. */
+/** Thrown during a call to answer the request with a task. */
 export class TaskCreated {
   readonly task: McpTask
 
@@ -63,7 +63,7 @@ export class TaskCreated {
  */
 const extension = 'io.modelcontextprotocol/tasks'
 const pollMs = 1_000
-/** How long a user may take for one form, in milliseconds. Applies if the protocol makes the server wait for the form. */
+/** How long a user may take to fill in a form, in milliseconds. Used only in protocol 2025-11-25. */
 const formTimeoutMs = 600_000
 
 /** Returns the capabilities of a server that has tasks. */
@@ -71,10 +71,7 @@ export function taskCapabilities(isModern: boolean): ServerCapabilities {
   return isModern ? { extensions: { [extension]: {} } } : { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
 }
 
-/**
- * Whether the client wants this call to be a task. In the older protocol, the client must ask for a task. In the newer protocol, the client
- * only declares that it supports tasks.
- */
+/** Whether the client wants this call to be a task. Older clients ask for each task; newer clients only declare support. */
 export function wantsTask(server: Server, params: object, isModern: boolean): boolean {
   return isModern ? knowsTasks(server) : 'task' in params && isJsonObject(params.task)
 }
@@ -83,13 +80,13 @@ function knowsTasks(server: Server): boolean {
   return server.getClientCapabilities()?.extensions?.[extension] !== undefined
 }
 
-/** Returns the response to a call that has become a task. */
+/** Returns the response to a call that runs as a task. */
 export function createdResult(task: McpTask, isModern: boolean): JsonObject {
   return isModern ? { resultType: 'task', ...modernHead(task) } : { task: legacyTask(task) }
 }
 
 interface Serving {
-  /** Returns the tasks of the caller who sends the request. */
+  /** Returns the caller's tasks. */
   tasksOf(ctx: ServerContext): { tasks: McpTasks; signal?: AbortSignal }
   isModern: boolean
 }
@@ -151,7 +148,7 @@ function serveLegacy(sdk: McpServerSdk, server: Server, { tasksOf }: Serving): v
       signal.throwIfAborted()
       const answers = status === 'input_required' ? await askForms(sdk, server, task, ctx, signal) : {}
       if (Object.keys(answers).length > 0) await tasks.answer(taskId, answers)
-      // The client's user can't be asked, but somebody else may decide.
+      // This client can't ask its user, but the question may be answered elsewhere.
       else if (status === 'input_required') await wait(pollMs, undefined, { signal })
       else await tasks.settled(taskId, signal)
     }
@@ -212,10 +209,10 @@ function modernTask(sdk: McpServerSdk, task: McpTask, asksUser: boolean): JsonOb
       ? Object.entries(forms).map(([name, form]) => [name, formRequest(sdk, form.message, form.schema)] as const)
       : []
     const inputRequests = Object.fromEntries(requests.filter(([, request]) => request !== undefined)) as JsonObject
-    // The task is reported as working, because a client that can't be asked may wait until somebody else decides.
+    // A client that can't ask its user can only wait until the question is answered elsewhere.
     return { ...modernHead(task), ...(Object.keys(inputRequests).length > 0 ? { inputRequests } : { status: 'working' }) }
   }
-  // If the task has a result, the tool has run, even if it failed. The task is then completed.
+  // A failed tool with a result counts as `completed` in MCP.
   if (status === 'failed' && result === undefined) return { ...modernHead(task), error: { code: -32_603, message: statusMessage } }
   return { ...modernHead(task), ...(result === undefined ? {} : { status: 'completed', result: { ...result } as JsonObject }) }
 }
@@ -224,7 +221,7 @@ function saying(statusMessage: string | undefined): { statusMessage?: string } {
   return statusMessage === undefined ? {} : { statusMessage }
 }
 
-/** The parameters of all methods that are about tasks. */
+/** The parameters of the requests about tasks. */
 const taskParams: StandardSchemaV1<JsonObject> = {
   '~standard': {
     version: 1,

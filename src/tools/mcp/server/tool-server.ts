@@ -22,23 +22,23 @@ import { blocksOf, failure, servable, wireTool } from './wire.ts'
 /** The current tools. */
 export type ServedTools = { get(name: string): AnyTool | undefined; list(): readonly AnyTool[] }
 
-/** The caller of a call, and the data with which the call runs. */
+/** The caller, and the settings of the caller's calls. */
 export interface CallScope {
-  /** The id of the caller; `''` if there is only one client. */
+  /** `''` if there is only one client. */
   caller: string
-  /** The context that is passed to the tool. */
+  /** Passed to the tool as `ToolContext.context`. */
   context: unknown
   metadata?: JsonObject | undefined
   lanes: Lanes
-  /** Aborted when nobody can receive the result any longer. */
+  /** Aborted when the client has disconnected. */
   signal?: AbortSignal
   /**
-   * Reserves a place for the call. The returned function releases it.
+   * Called before a call. The returned function is called after the call.
    *
-   * Contract: the function is synchronous. If it throws, the client receives the error's message.
+   * Contract: synchronous. If the function throws, the call is refused with the error's message.
    */
   admit?(tool: string): () => void
-  /** The caller's tasks. Undefined if calls can't be tasks. */
+  /** The caller's tasks. Undefined if calls never run as tasks. */
   tasks?: McpTasks
 }
 
@@ -81,7 +81,7 @@ export function createToolServer(
     ...(hasTasks ? taskCapabilities(isModern) : {}),
   }
   const options = { capabilities, requestState: { verify: codec.verify }, instructions }
-  /** Extends the SDK's server with calls that become tasks, which the SDK doesn't support. */
+  /** The SDK does not support tasks, so a handler throws `TaskCreated` to return one. */
   class ToolServer extends sdk.Server {
     protected override _wrapHandler(...[method, handler]: Parameters<Server['_wrapHandler']>): ReturnType<Server['_wrapHandler']> {
       const wrapped = super._wrapHandler(method, handler)
@@ -159,8 +159,7 @@ export function createToolServer(
       if (early !== undefined && 'content' in early) return early
       if (early !== undefined) end = (await run(early)).end
       if (end.outcome !== 'question') return resultOf(tool, end)
-      // In the protocol of 2026-07-28, each request says which questions its client can answer. The SDK then refuses other questions with
-      // the protocol's own error.
+      // In protocol 2026-07-28, the SDK itself refuses questions that the client can't answer.
       const isRefused = !isModern && !canAsk(end.question, mcpClient)
       const asked = isRefused ? undefined : await asksClient(sdk, codec, end.question, asking)
       return asked ?? failure('The tool asks a question before it continues, and nobody can answer it here. The call was not finished.')
@@ -172,7 +171,7 @@ export function createToolServer(
   return server
 }
 
-/** Tells the client that its tools, prompts and resources may have changed, for each notification that it supports. */
+/** Tells the client that its tools, prompts and resources may have changed. */
 export async function announceLists(server: Server): Promise<void> {
   const { tools, prompts, resources } = server.getCapabilities()
   if (tools?.listChanged === true) await server.sendToolListChanged()
@@ -195,10 +194,7 @@ function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question'
   return end.outcome === 'ok' ? { content: blocksOf(end.content), ...structured(tool, end.value) } : failure(end.content)
 }
 
-/**
- * Returns the value as structured data, if the tool has an `outputSchema`. Validates the value first, because the client will validate it
- * too.
- */
+/** Returns the value as structured data, if the tool has an `outputSchema`. Validates the value first, because the client does so too. */
 function structured(tool: AnyTool, value: unknown): Partial<CallToolResult> {
   if (tool.outputSchema === undefined) return {}
   const text = resultText(value)

@@ -1,15 +1,10 @@
-/**
- * Number of bytes waiting for the reader at which the reader counts as too slow. The last message that was added may exceed this number.
- */
+/** A reader is too slow if more than this number of bytes is waiting for it. */
 const maxUnreadBytes = 1_048_576
 
-/**
- * Wraps a response and reports its end. The end is `gone` if the reader has disconnected or reads too slowly. Without this check, a stream
- * that is written without waiting for its reader would fill the memory.
- */
+/** Reports the end of a response. `gone`: the reader has disconnected or is too slow, so the unread bytes would fill the memory. */
 export function watchedResponse(response: Response, onEnd: (ending: 'ended' | 'gone') => void): Response {
   const { body, status, headers } = response
-  // Every response except an event stream is already complete.
+  // Only event streams are written after the response is returned.
   if (body === null || headers.get('content-type')?.startsWith('text/event-stream') !== true) {
     onEnd('ended')
     return response

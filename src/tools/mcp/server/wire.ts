@@ -3,10 +3,7 @@ import type { Content, ContentPart } from '../../../core/messages.ts'
 import { parametersOf } from '../../schema/schema.ts'
 import type { AnyTool } from '../../tool.ts'
 
-/**
- * Returns the tool if an MCP client can call it. Excludes tools that need approval, because nobody can approve a call, and tools without
- * `execute`, because no call goes back to the client.
- */
+/** Returns the tool if an MCP client can call it: it has `execute`, and needs no approval. */
 export function servable(tool: AnyTool | undefined): AnyTool | undefined {
   return tool?.execute === undefined || (tool.approval !== undefined && tool.approval !== false) ? undefined : tool
 }
@@ -25,7 +22,7 @@ export function wireTool(tool: AnyTool): WireTool {
   }
 }
 
-/** Creates a result that describes an error for the client's model. */
+/** Creates the result of a failed call. `text`: the error for the model. */
 export function failure(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }

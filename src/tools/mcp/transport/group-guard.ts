@@ -1,37 +1,33 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 
-/**
- * Reads the id of a process group, and waits until this program has ended. Then asks the processes of the group to end, and kills those
- * that remain.
- */
+/** Waits until this program has ended, then ends the process group whose id it has read. */
 const script = 'trap "" HUP INT TERM; read -r group; read -r _; kill -s TERM -- "-$group"; sleep 0.5; kill -s KILL -- "-$group"'
 
 /**
- * Ends a process group when this program ends, whether by a signal, a crash or `process.exit`. The guard is a shell that waits for the end
- * of a pipe that only this program holds open. It needs no signal handlers, which would change how the program reacts to signals. It can't
- * be used on Windows.
+ * Ends a process group when this program ends, even by a crash or a signal. The guard is a shell that waits for the end of a pipe from this
+ * program. Can't be used on Windows.
  */
 export class GroupGuard {
   readonly #shell: ChildProcessByStdio<Writable, null, null>
   readonly #gone = Promise.withResolvers<void>()
   #group: number | undefined
 
-  /** Starts the guard. Create the guard before the group, so that the group is never without a guard. */
+  /** Starts the guard. Create it before the process group. */
   constructor() {
     const { PATH } = process.env
     this.#shell = spawn('sh', ['-c', script, 'toolloop-guard'], {
       cwd: '/',
       env: PATH === undefined ? {} : { PATH },
-      // The guard is detached, because otherwise the terminal would end it together with this program.
+      // Detached, because the terminal would otherwise end the guard together with this program.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     })
     this.#shell.unref()
-    this.#shell.stdin.on('error', () => {}) // The guard has ended; `close` reports this.
+    this.#shell.stdin.on('error', () => {}) // `close` reports that the guard has exited.
     this.#shell.on('close', this.#gone.resolve)
     this.#shell.on('error', () => {
-      // There is no shell, as in some containers. All processes of such a container end with it.
+      // No shell was found, as in some containers.
       process.on('exit', this.#killAtExit)
       this.#gone.resolve()
     })
@@ -43,7 +39,7 @@ export class GroupGuard {
     this.#shell.stdin.write(`${group}\n`)
   }
 
-  /** Stops guarding the group. Resolves when the guard has ended completely. */
+  /** Stops guarding the group. Resolves when the guard has exited. */
   release(): Promise<void> {
     this.#shell.kill('SIGKILL')
     process.off('exit', this.#killAtExit)

@@ -6,13 +6,12 @@ import type { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../sdk/load-sdk.ts'
 import type { McpUrl } from '../server-config.ts'
 
-/** The HTTP side of a call in flight. */
+/** The state of a call's HTTP request. */
 interface CallStream {
-  /** The owner of the call. */
   owner: unknown
-  /** Aborted when the call has ended. The response is then not read any further. */
+  /** Aborted when the call has ended, to stop reading its response. */
   signal: AbortSignal
-  /** Called when the server has ended the response. If the response did not contain the answer, the answer will never arrive. */
+  /** Called when the server has ended the HTTP response. */
   onEnd(): void
 }
 
@@ -31,7 +30,7 @@ export interface HttpTransportOptions {
   messageBounds: MessageBounds
   /** Gets tokens, if the server requires a sign-in. */
   signIn?: SignIn | undefined
-  /** Called if the stream of the server's own messages broke and could not be reopened. */
+  /** Called if the stream of server messages broke and could not be reopened. */
   onLost(problem: string): void
 }
 
@@ -43,9 +42,7 @@ export function httpTransport(
   server: McpUrl,
   { messageBounds, signIn, onLost }: HttpTransportOptions,
 ): Transport & HttpSession {
-  /**
-   * Ends the HTTP request of a call when the call ends. With the SDK's transport, the response would stay open until the server ends it.
-   */
+  /** Ends the HTTP request of a call when the call ends. The SDK would keep it open until the server ends it. */
   class CallTransport extends sdk.StreamableHTTPClientTransport {
     override async send(...args: SendArguments): Promise<void> {
       for (let widened = 0; ; widened++) {
@@ -61,8 +58,6 @@ export function httpTransport(
 
     #sendOnce(...[message, options]: SendArguments): Promise<void> {
       const call = currentCall.getStore()
-      // The request of a call ends with the call. The effects of the call, such as another list of tools or a new connection, may last
-      // longer.
       const isCall = !Array.isArray(message) && 'method' in message && callMethods.has(message.method)
       if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {
@@ -91,7 +86,7 @@ export function httpTransport(
   })
 }
 
-/** The methods of requests that belong to calls. */
+/** Requests whose HTTP request ends with the call. Others may outlive it. */
 const callMethods: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/result',
@@ -107,7 +102,7 @@ const callMethods: ReadonlySet<string> = new Set([
 
 type SendArguments = Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>
 
-/** Maximum number of times that a request is repeated with a token for more scopes. A server may require more scopes each time. */
+/** Maximum number of retries with a token for more scopes. */
 const mostWidenings = 2
 
 function authProvider(signIn: SignIn, sentTokens: WeakMap<Response, string>): AuthProvider {
@@ -118,23 +113,22 @@ function authProvider(signIn: SignIn, sentTokens: WeakMap<Response, string>): Au
 }
 
 interface HttpSession {
-  /** Tells the server that it may end the session. */
+  /** Ends the server's session. */
   terminateSession(): Promise<void>
 }
 
-/** Returns the owner of the call to which the current message belongs. Undefined if the call is unknown. */
+/** Returns the owner of the call in which this code runs. Undefined outside a call. */
 export function callOfStream(): unknown {
   return currentCall.getStore()?.owner
 }
 
 /**
- * Makes a call. If the call has its own HTTP request, the request ends with the call. Rejects with `ended()` if the server ends the
- * response without an answer in it.
+ * Runs a call, and aborts its HTTP request when the call has settled. Rejects with `ended()` if the HTTP response ends without an answer.
  */
 export async function withCallStream<T>(ended: () => Error, owner: unknown, call: () => Promise<T>): Promise<T> {
   const over = new AbortController()
   const broken = Promise.withResolvers<never>()
-  // Waits one turn, because an answer at the very end of the stream may still be passing through the promises of the SDK.
+  // The answer may still be on its way through the SDK when the stream ends.
   const onEnd = () => void setImmediate(() => broken.reject(ended()))
   broken.promise.catch(() => {})
   try {
@@ -163,7 +157,7 @@ function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBo
   }
 }
 
-/** Maximum number of bytes of an error response, which is read to its end before the error is reported. */
+/** Maximum number of bytes to read of an error response. */
 const mostProblemBytes = 64 * 1024
 
 type ByteStream = TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>
@@ -180,17 +174,16 @@ function cutAt(maxBytes: number): ByteStream {
 }
 
 /**
- * Passes bytes on until a message exceeds the limit of bytes or values. A message is the whole body, or one event of a stream. Passes on a
- * limited number of events per turn of the event loop, because the reader reads all available events in one turn. Passes on each line as a
- * whole, because the reader scans an incomplete line again with each piece.
+ * Fails if a message has too many bytes or values. Passes on only whole lines, because the SDK scans an incomplete line again for each
+ * chunk. Passes on a limited number at a time, because the SDK handles all available events at once.
  *
- * A resumed stream starts with an empty event that has the id of the last event. The SDK forgets this id with each new stream. Without the
- * empty event, it could not resume again if the new stream broke before its first event.
+ * A resumed stream starts with an empty event that repeats the last event id. The SDK would otherwise forget the id if the stream broke
+ * again.
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {
   let bytes = 0
   let values = new ValueCount()
-  /** The end of the previous piece, because an empty line may be split between two pieces. */
+  /** The end of the previous chunk, because an empty line may be split between chunks. */
   let before = Buffer.alloc(0)
   let line: Uint8Array<ArrayBuffer>[] = []
   let isFirst = true
@@ -199,7 +192,7 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resu
       if (isEvents && resumedAt !== undefined) controller.enqueue(Buffer.from(`id: ${resumedAt}\ndata:\n\n`))
     },
     async transform(chunk, controller) {
-      // A list of messages is refused, because the client never sends requests as a list, and a list of answers may be very long.
+      // The client never sends a batch, and a batch of answers may be very long.
       if (isFirst && !isEvents && chunk[0] === bracket) return controller.error(new Error('the server sent a list of messages'))
       isFirst = false
       for (const piece of isEvents ? piecesOf(chunk) : [chunk]) {
@@ -247,7 +240,6 @@ const bracket = 0x5b
 
 const longestLineEnd = 3
 
-/** Returns the position of the last empty line. */
 function lastEventEnd(bytes: Buffer): number {
   return Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'), bytes.lastIndexOf('\r\r'))
 }

@@ -7,10 +7,7 @@ export interface LineBounds {
   maxValues?: number
 }
 
-/**
- * Splits a byte stream into lines. The pieces of the stream may have any size. Reads each byte once, and stores a line only up to the
- * limit.
- */
+/** Splits a stream of bytes into lines of limited length. */
 export class LineReader {
   readonly #bounds: LineBounds
   #values = new ValueCount()
@@ -20,7 +17,7 @@ export class LineReader {
   #bytes = 0
   #isSkipping = false
 
-  /** `onTooLong` is called once for a line that exceeds a limit, and receives that limit. The rest of the line is dropped. */
+  /** `onTooLong` is called once for a line that exceeds a limit. `bound`: the exceeded limit. The rest of the line is skipped. */
   constructor(bounds: LineBounds, onLine: (line: string) => void, onTooLong: (bound: string) => void) {
     this.#bounds = bounds
     this.#onLine = onLine
@@ -64,7 +61,6 @@ export class LineReader {
   }
 }
 
-/** Joins the pieces of a line. A line in one piece, or an empty line, needs no copy. A flood of output consists mostly of such lines. */
 function textOf([first, ...others]: readonly Buffer[]): string {
   if (first === undefined) return ''
   const text = (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8')

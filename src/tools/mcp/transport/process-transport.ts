@@ -15,38 +15,31 @@ export interface ProcessTransportOptions {
   cwd?: string
   /** Limits for one message. */
   messageBounds: LineBounds
-  /** Parses a line as a message. Throws if the line is not a message. */
+  /** Throws if the line is not a message. */
   parse(line: string): JSONRPCMessage
   /** Receives each line of standard error. */
   onStderr(line: string): void
 }
 
-/**
- * Maximum number of bytes that a server may print to its standard output between messages. This is enough for a greeting, but not for a
- * flood.
- */
+/** Maximum number of bytes that a server may print between messages, for example a greeting. */
 const mostNoiseBytes = 1024 * 1024
-/** Maximum number of lines that look like messages but are not. The limit is low, because it takes long to detect such lines. */
+/** Maximum number of lines of JSON that are not messages. Low, because parsing takes time. */
 const mostNoiseObjects = 1_000
-/** Maximum number of bytes that may wait to be read by the server. */
+/** Maximum number of bytes that the server may leave unread. */
 const mostUnreadBytes = 64 * 1024 * 1024
-/**
- * Maximum number of messages to read ahead. When it is reached, further messages stay in the pipe until the messages read so far have been
- * delivered.
- */
+/** Maximum number of messages to read ahead. Further messages stay in the pipe. */
 const mostUnreadLines = 1_000
 const mostStderrLineBytes = 8 * 1024
-/** How long the server may take to end by itself after its input has ended, and again after a signal, in milliseconds. */
+/** How long the server may take to end after its input is closed, and again after `SIGTERM`, in milliseconds. */
 const graceMs = 1_000
-/** How long a process that the server left behind may keep a pipe open after the server has ended, in milliseconds. */
+/** How long to wait for output after the server has ended, in milliseconds. A process that it started may keep the pipe open. */
 const drainMs = 250
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
 /**
- * An MCP server as a child process. Messages are lines of its standard input and output. The server leads a process group. Therefore all
- * processes that the server starts can be ended with it, and none outlives this process. For example, `npx` starts a shell, which starts
- * the server. This class can't be used on Windows, which has no process groups.
+ * An MCP server as a child process, with messages as lines of its standard input and output. The server leads a process group, so that all
+ * processes it starts end with it. Can't be used on Windows.
  */
 export class ProcessTransport implements Transport {
   onclose?: () => void
@@ -101,7 +94,7 @@ export class ProcessTransport implements Transport {
       (bound) => onStderr(`(a line of more than ${bound})`),
     )
     child.stderr.on('data', (chunk: Buffer) => words.push(chunk))
-    // Handles errors of writing to a server that has just ended. `exit` reports the end itself.
+    // A write fails if the server has just ended. `exit` reports the end.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', (error: Error) => this.onerror?.(error))
     child.on('exit', (code, signal) => this.#ended(child, code === null ? `it was ended by ${signal}` : `it exited with code ${code}`))
     if (child.pid !== undefined) guard.watch(child.pid)
@@ -122,12 +115,12 @@ export class ProcessTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) return Promise.reject(new Error('the server is not running'))
-    // The limit is needed because requests of the server are answered even if it never reads the answers.
+    // A server could send requests without ever reading the answers.
     if (stdin.writableLength > mostUnreadBytes) this.end(`it has left more than ${mostUnreadBytes} bytes unread`)
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
         if (!error) return resolve()
-        // The server no longer reads, because it is ending. Its exit says more than this error.
+        // The server's exit says more than this error.
         await settlesWithin(graceMs, this.#gone.promise)
         reject(error)
       })
@@ -156,8 +149,7 @@ export class ProcessTransport implements Transport {
 
   #take(line: string): void {
     if (this.#isCutOff) return
-    // Most output that is not a message is recognized by its first character. This check is fast, because there may be a lot of such
-    // output.
+    // A fast check, because a server may print a lot that is not a message.
     if (!line.trimStart().startsWith('{')) this.#ignore(line)
     else {
       this.#unread.push(line)
@@ -166,7 +158,6 @@ export class ProcessTransport implements Transport {
     }
   }
 
-  /** Delivers messages one after another, and yields to the event loop in between. */
   async #deliver(): Promise<void> {
     this.#isDelivering = true
     while (this.#unread.length > 0) {
@@ -194,8 +185,7 @@ export class ProcessTransport implements Transport {
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)))
     }
-    // The SDK handles an answer immediately, but a notification with a delay. After the answer to a request, it ignores progress of this
-    // request. Therefore the next message waits until the SDK has handled the notification.
+    // The SDK handles notifications later than responses, and ignores progress that it handles after the response.
     if (!('id' in message)) await afterPendingIO()
   }
 
@@ -213,10 +203,7 @@ export class ProcessTransport implements Transport {
     }
   }
 
-  /**
-   * Kills the server, because communication with it is no longer possible and it might run forever. Drops messages that have not been
-   * delivered.
-   */
+  /** Kills a server that can't be used any longer. Drops messages that have not been delivered. */
   end(problem: string): void {
     if (this.#child === undefined || this.#problem !== undefined) return
     this.#problem = problem
@@ -228,18 +215,18 @@ export class ProcessTransport implements Transport {
 
   #ended(child: Child, how: string): void {
     if (this.#closing === undefined) this.#problem ??= how
-    // Kills all processes that the server started.
+    // Processes that the server started may still run.
     killGroup(child.pid, 'SIGKILL')
     const destroy = () => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
-    // After a busy event loop, timers run first. Therefore the pipes are read once more before they are closed.
+    // After a delay of the event loop, timers run before the last output is read.
     const late = setTimeout(() => afterPendingIO().then(destroy), drainMs)
     child.once('close', async () => {
       clearTimeout(late)
       destroy()
       await this.#guard?.release()
-      // Waits for the delivery, because the last output of the server may be an answer.
+      // The last output may be a response.
       await this.#delivered
       this.#gone.resolve()
       this.onclose?.()
@@ -247,17 +234,14 @@ export class ProcessTransport implements Transport {
   }
 }
 
-/**
- * Creates an error as the answer to a request whose response is invalid but has the request's id. Without it, the request would wait
- * forever.
- */
+/** Converts an invalid response to an error, so that the request does not wait forever. */
 function refusedAnswer(line: string): JSONRPCMessage | undefined {
   try {
     const { id, method }: Record<string, unknown> = JSON.parse(line)
     if (method !== undefined || (typeof id !== 'number' && typeof id !== 'string')) return undefined
     return { jsonrpc: '2.0', id, error: { code: internalError, message: 'the server answered with something other than a response' } }
   } catch {
-    return undefined // The line is not even JSON.
+    return undefined
   }
 }
 

@@ -1,9 +1,6 @@
 import { keysOfReference } from '../reference.ts'
 
-/**
- * Counts the values that the compiler has to compile for a schema. A target with several references to it may be compiled several times,
- * and then counts several times. Stops counting at `most`.
- */
+/** Counts the values that the compiler visits in a schema, including repeated visits through references. Stops at `most`. */
 export function compiledSize(schema: object, most: number): number {
   const known = new Set<string>()
   const open: unknown[] = [schema]
@@ -17,8 +14,7 @@ export function compiledSize(schema: object, most: number): number {
       if (!isReference(key, inner)) open.push(inner)
       else {
         const target = targetOf(schema, inner)
-        // A target that itself contains references is compiled only once for equal references. Any other target is compiled for each
-        // reference.
+        // The compiler reuses a target that itself contains references. It compiles any other target again for each reference.
         if (!known.has(inner) || !refers(target, most)) open.push(target)
         known.add(inner)
       }
@@ -46,7 +42,7 @@ function refers(target: unknown, most: number): boolean {
   return false
 }
 
-/** Resolves a reference. A reference by name is not resolved; it counts as the whole schema, which it may refer to. */
+/** Returns the target of a reference, or the whole schema if the target can't be found by its path. */
 function targetOf(schema: object, reference: string): unknown {
   let value: unknown = schema
   for (const name of keysOfReference(reference) ?? []) {

@@ -8,42 +8,38 @@ import { compileNew, type JsonSchema, keepValidator, tooSlow, type Validator } f
 import { compiledSize } from './compiled-size.ts'
 import { mendSchema } from './mend-schema.ts'
 
-/** A schema that comes from an MCP server, an OpenAPI document, a Skill or a client of the service, ready to use. */
+/** A prepared schema from an MCP server, an OpenAPI document, a Skill or a client of the service. */
 export interface ForeignSchema {
-  /**
-   * The schema for the model and for `compileSchema`, which returns `validate` for it. If no repair was needed, this is the given object.
-   */
+  /** The repaired schema. The given object if no repair was needed. */
   schema: JsonSchema
   validate: Validator
-  /** Describes the repairs of the schema, and the parts of the schema that are not checked. */
+  /** Describes the repairs, and the keywords that are not checked. */
   notes: readonly string[]
 }
 
-/** Time limits for compiling a schema and for validating a value, in milliseconds. */
 const maxCompileMs = 500
 const maxCheckMs = 30
 /**
- * Maximum size of a small schema. A small schema may take `maxCompileMs` to compile. A larger schema may take only `maxTurnMs`, because
- * other work has to wait. Compilation is tried several times, because it is slow while the code is new or the machine is busy.
+ * Maximum size of a schema that may take `maxCompileMs` to compile. A larger schema has only `maxTurnMs` per attempt, so that it does not
+ * block other work.
  */
 const smallSize = 500
 const maxTurnMs = 30
 const maxTries = 4
-/** Maximum size of a schema. A larger schema would not compile in time, so it is not even read. */
+/** Maximum size of a schema. A larger schema would not compile in time. */
 const maxSize = 8_000
-/** After a validation took too long, all values are refused for this time, in milliseconds. */
+/** How long all values are refused after a validation took too long, in milliseconds. */
 const pauseMs = 10_000
 const maxNotes = 20
-/** Maximum nesting depth of the schema's JSON. A deeper schema is not safe for recursive code. */
+/** Maximum depth of a schema. A deeper schema could overflow the stack. */
 const maxDepth = 400
 
 const opened = new WeakMap<JsonSchema, ForeignSchema>()
 
 /**
- * Prepares a schema from an external source. Repairs invalid parts that have only one possible meaning, skips the validation of parts that
- * can't be compiled, and ignores `format`. Because a regular expression or a union of references could block the process for years, the
- * schema is compiled in separate turns of the event loop, and each validation has a time limit. A value that can't be checked in time is
- * invalid. Rejects with `invalid_tool` if the schema takes too long to compile or is not an object.
+ * Prepares a schema that the application's developer did not write. Repairs invalid parts if their meaning is clear, and ignores `format`
+ * and parts that can't be compiled. Compiling and validating have time limits, because such a schema could block the process. A value that
+ * can't be checked in time is invalid. Rejects with `invalid_tool` if the schema takes too long to compile or is not an object.
  */
 export async function openForeign(given: JsonSchema, toolName: string): Promise<ForeignSchema> {
   const known = opened.get(given)
@@ -62,7 +58,7 @@ export async function openForeign(given: JsonSchema, toolName: string): Promise<
   return foreign
 }
 
-/** Compiles the whole schema. If it can't be compiled, compiles a schema that checks only the names of its fields. */
+/** Compiles the whole schema. If that fails, compiles a check of only the field names. */
 async function compileAll(schema: JsonSchema, toolName: string, notes: string[]): Promise<Validator> {
   const compiling = await compileInTurns(schema, toolName)
   if ('check' in compiling) {
@@ -91,7 +87,7 @@ type Compiling = { check: Validator; unreadable: string[] } | { problem: string 
 async function compileInTurns(schema: JsonSchema, toolName: string): Promise<Compiling> {
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
-    // Loads the compilers before the time limit starts. A module that is interrupted while it loads would stay broken for all later uses.
+    // Loads the compilers outside the time limit, because a module that is interrupted while it loads stays broken.
     openForeignAjv()
     await yieldNow()
     const compiling = stoppedAfter(ms, () => compile(schema, toolName), forgetForeign)
@@ -109,7 +105,7 @@ function compile(schema: JsonSchema, toolName: string): Compiling {
   }
 }
 
-/** Drops the compilers, because they were interrupted in the middle of their work. */
+/** An interrupted compiler can't be used again. */
 function forgetForeign(): void {
   forgetAjv('foreign')
 }

@@ -9,9 +9,8 @@ import { readField } from './read-field.ts'
 type Note = (what: string) => void
 
 /**
- * Converts a schema to draft 2020-12 or draft-07. Converts deviations that have only one possible meaning: syntax of draft-03, draft-04 or
- * OpenAPI 3.0; types of another language; `null` for an absent value; an empty list for an empty object. Removes parts that have no clear
- * meaning. Returns the schema itself if nothing has to change. Calls `note` for each change.
+ * Converts a schema to draft 2020-12 or draft-07. Repairs deviations with a clear meaning, such as keywords of older drafts and of OpenAPI
+ * 3.0, or type names of other languages. Removes other invalid parts. Returns the schema itself if nothing has to change.
  */
 export function mendSchema(schema: JsonSchema, note: Note): JsonSchema {
   const mended = mapSchemas(schema, (one, at) => compared(one, mendOne(one, at === '#'), at, note))
@@ -66,7 +65,7 @@ function withNames(schema: JsonSchema): JsonSchema {
   return names.length === 0 ? schema : { ...schema, required: [...(Array.isArray(required) ? required : []), ...names] }
 }
 
-/** Converts `nullable` of OpenAPI 3.0 to the type `null`. Without a type, `nullable` has no meaning. */
+/** Converts `nullable` of OpenAPI 3.0 to the type `null`. */
 function withNull(schema: JsonSchema): JsonSchema {
   const { nullable, type, enum: values } = schema
   if (nullable !== true || type === undefined) return schema
@@ -76,8 +75,8 @@ function withNull(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Repairs a reference without a target. If exactly one definition has the same name, the reference is redirected to this definition;
- * otherwise it is removed. If a schema has ids inside it, its references are kept, because a reference may refer to one of the ids.
+ * Redirects a broken reference to the only definition with the same name, or removes the reference. Keeps all references if the schema
+ * contains ids to which they may refer.
  */
 function referenceMender(root: JsonSchema): (schema: JsonSchema) => JsonSchema {
   const definitions = new Map<string, string[]>()

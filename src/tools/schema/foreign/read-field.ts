@@ -1,9 +1,6 @@
 import { isJsonObject } from '../../../core/messages.ts'
 
-/**
- * Reads the value of a keyword. Returns the value itself if the value is valid. Returns another value if the author must have meant that
- * value. Returns undefined if the value has no meaning.
- */
+/** Returns the value of a keyword: unchanged if it is valid, repaired if its meaning is clear, otherwise undefined. */
 type Read = (value: unknown) => unknown
 
 const text: Read = (value) => (typeof value === 'string' ? value : undefined)
@@ -37,7 +34,7 @@ const schema: Read = (value) => {
 const named: Read = (value) => {
   const read = object(value)
   if (!isJsonObject(read)) return undefined
-  // If the schema of a field is unusable, the field is kept and accepts every value.
+  // A field with an unusable schema accepts every value.
   const fields = Object.entries(read).map(([name, one]) => [name, schema(one) ?? {}] as const)
   return fields.every(([name, one]) => read[name] === one) ? read : Object.fromEntries(fields)
 }
@@ -49,7 +46,6 @@ const several: Read = (value) => {
 }
 const items: Read = (value) => (Array.isArray(value) ? several(value) : schema(value))
 
-/** Removes duplicates from a list. */
 const different = (value: readonly unknown[]): readonly unknown[] => {
   const all = [...new Set(value)]
   return all.length === value.length ? value : all
@@ -83,7 +79,7 @@ function readType(name: string): string | undefined {
   return types.includes(lower) ? lower : Object.hasOwn(otherTypes, lower) ? otherTypes[lower] : undefined
 }
 
-/** An unknown type (`any`, `file`) means that every value is allowed. */
+/** Undefined for an unknown type (`any`, `file`), so that every value is allowed. */
 const type: Read = (value) => {
   if (typeof value === 'string') return readType(value)
   if (!Array.isArray(value) || value.length === 0) return undefined
@@ -98,7 +94,7 @@ const pattern: Read = (value) => {
   const [, inner] = typeof value === 'string' ? (/^\/(\^[\s\S]*\$)\/u?$/.exec(value) ?? []) : []
   return inner ?? text(value)
 }
-/** An id with a fragment is invalid since draft 2019-09. Some schemas use the id of their dialect as their own id. */
+/** Refuses an id with a fragment, which is invalid since draft 2019-09, and the id of a dialect. */
 const id: Read = (value) =>
   typeof value === 'string' && /^[^#]+#?$/.test(value) && !value.includes('//json-schema.org/') ? value : undefined
 const anchor: Read = (value) => (typeof value === 'string' && /^[A-Za-z_][\w.-]*$/.test(value) ? value : undefined)
@@ -123,18 +119,14 @@ const byForm: readonly (readonly [Read, string])[] = [
   [values, 'enum'],
   [list, 'examples'],
   [type, 'type'],
-  // `id` is the name of `$id` in draft-04, and references to such an id don't work. `$async` is removed, because a schema that validates
-  // asynchronously can't be used here.
+  // `id` (draft-04) does not work as the target of a reference. `$async` schemas are not supported.
   [nothing, 'id $async'],
 ]
 const readers: ReadonlyMap<string, Read> = new Map(
   byForm.flatMap(([read, keywords]) => keywords.split(' ').map((keyword) => [keyword, read])),
 )
 
-/**
- * Returns the value that the author of a schema meant for a keyword: unchanged if it is valid, undefined if it has no meaning. Does not
- * look at the other keywords of the schema.
- */
+/** Returns the valid or repaired value of a keyword. Undefined if the value has no clear meaning. */
 export function readField(keyword: string, value: unknown): unknown {
   const read = readers.get(keyword)
   return read === undefined ? value : read(value)

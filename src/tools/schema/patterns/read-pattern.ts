@@ -36,9 +36,8 @@ function withNeededEscapes(source: string): string {
 }
 
 /**
- * The first string contains the letters that have a meaning after a backslash only with the flag `u` or `v`. The second contains all
- * letters with a meaning after a backslash. A backslash before any other letter has no effect in JavaScript without a flag, but has a
- * meaning in other languages.
+ * Letters with a meaning after a backslash: with the flag `u` or `v` only (`ofFlags`), and in general (`meaningful`). Other languages give
+ * a meaning to further letters.
  */
 const ofFlags = 'pPq'
 const meaningful = `${ofFlags}bBcdDfknrsStuvwWx`

@@ -5,8 +5,8 @@ import { readPattern } from './read-pattern.ts'
 type JsonSchema = Record<string, unknown>
 
 /**
- * Removes patterns that can't be read. Returns the schema itself if no pattern is removed. Calls `note` with the position of each removed
- * pattern. If a pattern of field names is removed, also removes the keyword for all other fields (`additionalProperties`).
+ * Removes patterns that can't be read. Calls `note` with the position of each. Without a pattern for field names, `additionalProperties`
+ * would refuse valid fields, so it is removed too.
  */
 export function withoutUnreadablePatterns(schema: JsonSchema, note: (at: string) => void): JsonSchema {
   return mapSchemas(schema, (one, at) => {

@@ -5,22 +5,21 @@ import type { McpServerOptions } from '../../server-config.ts'
 import { readRequest, type ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** The requests that a server makes at the same time, by their names. */
+/** The model's answers, and the requests that the user must answer. */
 interface AskedAtOnce {
-  /** The answers of the run's model, by request name. */
+  /** Answers of the run's model, by request name. */
   answers: Record<string, JsonObject>
   names: string[]
   requests: ServerRequest[]
 }
 
-/** The call during which the server asks. */
 interface Asking {
   sampler: Sampler | undefined
   ctx: Pick<ToolContext, 'askModel'>
 }
 
 /**
- * Handles the requests that a server makes before it continues a call. Answers requests for the model, and returns requests for people.
+ * Handles the requests that a server makes in the middle of a call. Answers requests for the model, and returns requests for people.
  * Rejects with `tool_failed` for a request that is not allowed.
  */
 export async function askedAtOnce(

@@ -1,13 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/messages.ts'
 import type { ToolContext } from '../../../tool.ts'
 
-/**
- * The data that is stored for a call that outlasts one execution of its tool's function. With this data, any process can continue the call.
- */
+/** The stored data with which any process can continue a call. */
 export interface Noted {
-  /** The model's answers to the server's requests. Each key identifies a request. */
+  /** The model's answers to the server's requests, by request. */
   sampled?: { [request: string]: JsonObject }
-  /** The task that the call has become. */
+  /** Set if the server runs the call as an MCP task. */
   task?: NotedTask
 }
 
@@ -22,12 +20,12 @@ export interface NotedTask {
   answered?: string[]
 }
 
-/** The notes of one call. They are stored in the run's journal and, while the call waits for an answer, in its question. */
+/** The notes of one call. Stored in the run's journal, and in the question if the call asks one. */
 export class CallNotes {
   readonly #save: ToolContext['save']
   readonly #noted: Noted
 
-  /** `asked`: the notes in the question. Saved notes are used instead, if there are any, because they are more complete. */
+  /** `asked`: the notes in the question. Used only if no notes are saved, because saved notes are newer. */
   constructor({ saved, save }: Pick<ToolContext, 'saved' | 'save'>, asked: Json | undefined) {
     this.#save = save
     this.#noted = isJsonObject(saved) ? (saved as Noted) : isJsonObject(asked) ? (asked as Noted) : {}
@@ -37,19 +35,19 @@ export class CallNotes {
     return this.#noted
   }
 
-  /** Whether the notes outlive the process. */
+  /** Whether the notes are stored outside this process. */
   get areSafe(): boolean {
     return this.#save !== undefined
   }
 
-  /** Adds to the notes. Resolves when the notes are durable. */
+  /** Resolves when the notes are saved. */
   async add(more: Noted): Promise<void> {
     Object.assign(this.#noted, more)
     await this.#save?.(this.#noted as Json)
   }
 }
 
-/** Whether a call has become a task, according to its notes. */
+/** Whether the server runs the call as a task. */
 export function isTaskNoted(notes: Json | undefined): boolean {
   return isJsonObject(notes) && isJsonObject(notes.task)
 }

@@ -7,13 +7,13 @@ import { withData } from './data-beside-text.ts'
 
 /** The result of a call to an MCP tool. The model sees only `content`. The application sees both fields. */
 export interface McpToolResult {
-  /** The content. If its text does not include the structured data, the data is appended as JSON. */
+  /** If the text does not include the structured data, the data is appended as JSON. */
   content: Content
   /** The structured data of the result (`structuredContent`). Absent if the result has none. */
   structured?: Json
 }
 
-/** Returns the content of a result. `setAside` has hidden the content, except in the result of a task. */
+/** Returns the content blocks of a result, even if `setAside` moved them. */
 function listOf(result: JsonObject): readonly unknown[] | undefined {
   const list = asideOf(result).content ?? result.content
   return Array.isArray(list) ? list : undefined

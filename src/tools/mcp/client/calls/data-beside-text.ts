@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { type ContentPart, isJsonObject, type Json } from '../../../../core/messages.ts'
 
 /**
- * Adds the structured data of a result (`structuredContent`) to the parts that a model sees, unless they already contain it as text.
- * Servers should include the data as text (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content), but
- * many servers include only a summary, or no text at all. Undefined if the data is nested too deeply to be written.
+ * Appends the structured data of a result (`structuredContent`) as JSON, unless the text already contains it. Servers should include the
+ * data as text (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content), but many servers include only a
+ * summary, or no text at all. Undefined if the data is nested too deeply to be written.
  */
 export function withData(parts: ContentPart[], data: Json): ContentPart[] | undefined {
   const told = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
   const texts = told.flatMap((part) => (part.type === 'text' ? [part.text] : []))
-  // Empty data adds nothing to a text.
   const isEmpty = typeof data === 'object' && data !== null && Object.keys(data).length === 0
   if (formsOf(data).some((form) => isSaidBy(texts, form)) || (isEmpty && told.length > 0)) return parts
   try {
@@ -20,10 +19,7 @@ export function withData(parts: ContentPart[], data: Json): ContentPart[] | unde
   }
 }
 
-/**
- * Maximum length, in characters, of texts and pictures in the data that may be sent twice. Longer texts and pictures are removed from the
- * data.
- */
+/** Maximum length of texts and pictures to repeat in the appended data, in characters. Longer ones are replaced by `(see above)`. */
 const longestRepeat = 200
 
 function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unknown) => unknown {
@@ -32,8 +28,8 @@ function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unkn
 }
 
 /**
- * Returns the values that the text of a result may represent. Many servers wrap a value that is not an object in an object with a single
- * field, but write only the value as text.
+ * Returns the data itself, and its value if the data is an object with a single field. Many servers wrap a value in such an object, but
+ * write only the value as text.
  */
 function formsOf(data: Json): Json[] {
   const [only, ...others] = isJsonObject(data) ? Object.values(data) : []
@@ -46,13 +42,12 @@ function isSaidBy(texts: readonly string[], data: Json): boolean {
   return Array.isArray(data) && data.length > 0 && data.length === texts.length && data.every((item, at) => isSaid(texts[at] ?? '', item))
 }
 
-/** Whether a text represents this value, either literally or as JSON with words around it. */
+/** Whether the text is this value, or contains it as JSON. */
 function isSaid(text: string, value: Json): boolean {
   if (typeof value === 'string' && text === value) return true
   try {
     return isDeepStrictEqual(JSON.parse(jsonPart(text, value)), value)
   } catch {
-    // The text is not JSON, so it is a summary.
     return false
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ElicitResult } from '@modelcontextprotocol/client'
 import type { HeldQuestion, OpenCall } from './open-call.ts'
 
-/** Maximum time for which a call is held open, in milliseconds. The connection to its server stays open during this time. */
+/** Maximum time for which a call is held open, in milliseconds. */
 const longestHoldMs = 60 * 60_000
 /** Maximum number of calls that are held open at once. */
 const mostHeld = 100
@@ -13,7 +13,7 @@ interface HeldCall {
   timer: NodeJS.Timeout
 }
 
-/** Calls that wait in this process for the answer to a question of their server. */
+/** Calls that wait for an answer while the server keeps them open. */
 export class HeldCalls {
   readonly #held = new Map<string, HeldCall>()
 
@@ -27,7 +27,7 @@ export class HeldCalls {
     return id
   }
 
-  /** Answers a call and returns it. Undefined if the call is no longer held. */
+  /** Answers a call's question and returns the call. Undefined if the call is no longer held. */
   answer(id: string, result: ElicitResult): OpenCall | undefined {
     const held = this.#take(id)
     held?.question.reply(result)

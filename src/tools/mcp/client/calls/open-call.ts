@@ -5,7 +5,7 @@ import type { CallNotes } from './call-notes.ts'
 import type { ServerRequest } from './questions.ts'
 import type { Sampler } from './sampling.ts'
 
-/** The server's answer to a call: a result, or questions that must be answered first. */
+/** The server's response to a call: a result, or questions to answer first. */
 export type CallAnswer = JsonObject
 
 /** A question that a server asks while it holds a call open. */
@@ -17,10 +17,10 @@ export interface HeldQuestion {
 
 export type Progress = (update: { progress: number; total?: number; message?: string }) => void
 
-/** The execution of the tool's function that waits for a call. */
+/** The context of the tool function that waits for the call. */
 type WaitingFor = Pick<ToolContext, 'signal' | 'progress' | 'askModel'> & { notes: CallNotes }
 
-/** A question that was answered before the call had to be repeated, and its answer. */
+/** A question and its answer, from before the call was repeated. */
 export interface AnsweredRequest {
   request: ServerRequest
   result: ElicitResult
@@ -32,17 +32,14 @@ interface OpenCallOptions {
   sampler?: Sampler | undefined
 }
 
-/**
- * A call in flight. If the server asks a question, the tool's function returns the question while the call stays open. When the function
- * runs again with the answer, it waits for the rest of the call.
- */
+/** A call in flight. It stays open while it waits for the answer to a question, even if the tool's function has returned. */
 export class OpenCall {
   readonly #answer: Promise<CallAnswer>
   readonly #over = new AbortController()
   #asked: PromiseWithResolvers<HeldQuestion> = Promise.withResolvers()
   /** Settles when the previous question has been answered. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** The execution of the tool's function that waits for the call. */
+  /** Undefined while no tool function waits for the call. */
   #waiting: WaitingFor | undefined
   readonly #sampler: Sampler | undefined
   readonly #known: AnsweredRequest | undefined
@@ -57,7 +54,7 @@ export class OpenCall {
     this.#known = known
     this.#sampler = sampler
     this.#answer = send(this, this.#over.signal, (update) => this.#waiting?.progress({ ...update }))
-    // The call may fail while no function waits for it.
+    // The call may fail while no tool function waits for it.
     this.#answer.catch(() => {})
   }
 
@@ -71,7 +68,7 @@ export class OpenCall {
     if (signal.aborted) abort()
     try {
       const next = await Promise.race([this.#answer.then((answer) => ({ answer })), this.#asked.promise.then((held) => ({ held }))])
-      // Waits for the server's requests to the model, so that their usage counts for this execution of the function.
+      // Waits for the server's requests to the model, so that their usage counts for this execution.
       await this.#sampler?.idle
       return next
     } finally {
@@ -80,12 +77,12 @@ export class OpenCall {
     }
   }
 
-  /** Whether a function is waiting for the call. */
+  /** Whether a tool function is waiting for the call. */
   get isWaitedFor(): boolean {
     return this.#waiting !== undefined
   }
 
-  /** Whether the server waits for the answer to a question. */
+  /** Whether a question of the server is unanswered. */
   get asks(): boolean {
     return this.#questions > 0
   }
@@ -98,7 +95,7 @@ export class OpenCall {
     return this.#waiting === undefined ? undefined : this.#sampler?.answer(params, this.#waiting.askModel)
   }
 
-  /** Handles a question of the server. Resolves when the question is answered. Several questions are asked one after another. */
+  /** Handles a question of the server. Resolves when the question is answered. Asks one question at a time. */
   async ask(request: ServerRequest, signal: AbortSignal): Promise<ElicitResult> {
     if (this.#known !== undefined && isSame(this.#known.request, request)) return this.#known.result
     const replied = Promise.withResolvers<ElicitResult>()

@@ -5,9 +5,9 @@ import { OpenCall } from './open-call.ts'
 import type { ServerRequest } from './questions.ts'
 import { relatedTaskOf } from './tasks.ts'
 
-/** A question from the server that does not name the call to which it belongs. */
+/** A question from the server that does not name the call during which it is asked. */
 interface Ownerless {
-  /** The calls to which the question may belong: calls that were open when it arrived and are still open. */
+  /** The calls that were open when the question arrived and are still open. */
   among: Set<OpenCall>
   askIn(call: OpenCall | undefined): void
 }
@@ -42,7 +42,7 @@ export class OpenCalls {
     }
   }
 
-  /** Handles a question. Cancels the question if it may belong to another caller. */
+  /** Asks the question in the call to which it belongs. Cancels the question if calls of several runs are open. */
   ask(request: ServerRequest, params: unknown, signal: AbortSignal): Promise<ElicitResult> {
     const named = this.#named(params)
     if (named !== undefined) return named.call?.ask(request, signal) ?? Promise.resolve(cancelled)
@@ -57,16 +57,13 @@ export class OpenCalls {
     return asked.promise.finally(() => signal.removeEventListener('abort', cancel))
   }
 
-  /**
-   * Handles a server's request to the model. Resolves with undefined if the request belongs to no call, or if the call may not ask the
-   * model.
-   */
+  /** Handles a server's request to the model. Undefined if no call may answer the request. */
   async sample(params: unknown): Promise<JsonObject | undefined> {
     const { call } = this.#named(params) ?? { call: this.#areOfOneRun ? [...this.#runs.keys()].find((one) => one.isWaitedFor) : undefined }
     return call?.sample(params)
   }
 
-  /** Finds the call that a request names. A request names its call by the task or, over HTTP, by the response in which it arrives. */
+  /** Finds the call that a request names. The request names a task, or arrives in the HTTP response to the call. */
   #named(params: unknown): { call: OpenCall | undefined } | undefined {
     const task = relatedTaskOf(params)
     if (task !== undefined) return { call: this.#ofTasks.get(task) }
@@ -74,18 +71,14 @@ export class OpenCalls {
     return own instanceof OpenCall ? { call: own } : undefined
   }
 
-  /**
-   * Whether all calls belong to one run, and therefore to one caller. If not, a request may be meant for another caller, who would have to
-   * pay for it.
-   */
+  /** Whether all calls belong to one run. If not, a request could be answered at another caller's expense. */
   get #areOfOneRun(): boolean {
     return new Set(this.#runs.values()).size === 1
   }
 
   /**
-   * Assigns questions to calls. A call with a question does not end before the question is answered. Therefore, once all other calls have
-   * ended or have a question of their own, an unassigned question belongs to the one remaining call. If all open calls have a question, it
-   * does not matter which call gets which question, because the server matches the answers to the calls itself.
+   * Assigns questions to calls. A server does not finish a call that has an open question. Once only one call without a question is left,
+   * the question belongs to that call.
    */
   #findOwners(): void {
     const freeIn = ({ among }: Ownerless) => [...among].filter((call) => !call.asks)

@@ -5,26 +5,24 @@ import { openForeign } from '../../../schema/foreign/foreign-schema.ts'
 import { ask, type Question, type ToolContext } from '../../../tool.ts'
 import { isTaskNoted } from './call-notes.ts'
 
-/** A question that a server asks a person during a call. The person fills in a form, or performs an action at a web address. */
+/** A question that a server asks a person during a call. The person fills in a form or visits a web page. */
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
 
 /** How a call continues once its questions have been answered. */
 type CallState =
   /**
-   * The call is repeated. The repeated call contains the new answers, the earlier `answers`, and the state that the server gave. `names`:
-   * the server's names of the questions.
+   * The call is repeated with the new answers, the earlier `answers`, and the server's `requestState`. `names`: the names of the questions.
    */
   | { form: 'again'; names: string[]; answers?: { [name: string]: JsonObject }; requestState?: string }
   /** The server holds the call open in this process. */
   | { form: 'held'; id: string }
-  /** The call has become a task, which receives the answers. `names`: the server's names of the questions. */
+  /** The answers are sent to the call's task. `names`: the names of the questions. */
   | { form: 'task'; names: string[] }
-  /** The call is repeated unchanged, because the requested action happens elsewhere, for example on a web page. */
+  /** The call is repeated unchanged after the person has visited a web page. */
   | { form: 'repeat' }
 
 /**
- * The questions that a call has asked. The tool's function receives them with the answer, in `ctx.asked`. `state` and `requests` are
- * stored, but nobody sees them.
+ * The questions of a call. `ctx.asked` contains them when the tool's function runs again. `state` and `requests` are not shown to the user.
  */
 export interface AskedByServer {
   /** The name under which the server was configured. */
@@ -88,7 +86,7 @@ export function readAsked(asked: Json | undefined): AskedByServer | undefined {
   return Array.isArray(requests) ? ({ mcpServer: asked.mcpServer, requests, state, notes } as never as AskedByServer) : undefined
 }
 
-/** Whether the call has become a task, according to its saved notes or the notes in its question. */
+/** Whether the server runs the call as a task. */
 export function isTask({ saved, asked }: Pick<ToolContext, 'saved' | 'asked'>): boolean {
   return isTaskNoted(saved) || isTaskNoted(readAsked(asked)?.notes)
 }

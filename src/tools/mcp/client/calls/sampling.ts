@@ -24,23 +24,20 @@ export function samplingLimits({ sampling = false }: McpServerOptions): Sampling
   return { ...defaults, ...(sampling === true ? {} : sampling) }
 }
 
-/**
- * Answers a server's requests to the model during one call. Requests that were answered before the call had to be repeated are not sent to
- * the model again.
- */
+/** Answers a server's requests to the model during one call. If the call is repeated, reuses the earlier answers. */
 export class Sampler {
   readonly #server: string
   readonly #limits: SamplingLimits
   #notes: CallNotes
   /** How often each request was made, by a digest of the request. */
   readonly #asked = new Map<string, number>()
-  /** The number of times that the model was asked. Failed requests count too, because they also incur costs. */
+  /** Number of requests to the model. Includes failed requests, because they also incur costs. */
   #tried: number
   #turn: Promise<unknown> = Promise.resolve()
 
   /**
-   * `goesOn`: whether the call continues instead of being repeated. The server of such a call does not repeat answered requests, so a
-   * request that equals an earlier one is a new request.
+   * `goesOn`: whether the call continues instead of being repeated. If so, a request that equals an earlier one is not a repetition and
+   * gets a new answer.
    */
   constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
     this.#server = server
@@ -53,7 +50,7 @@ export class Sampler {
     }
   }
 
-  /** Stores answers in these notes from now on. */
+  /** Uses these notes for all further answers. */
   noteIn(notes: CallNotes): void {
     this.#notes = notes
   }
@@ -95,7 +92,7 @@ export class Sampler {
   }
 }
 
-/** Reads a request, and limits its tokens. Undefined if the request is invalid. */
+/** Reads a request. `most`: the maximum of its output tokens. Undefined if the request is invalid. */
 function readQuestion(params: unknown, most: number): ModelQuestion | undefined {
   if (!isJsonObject(params)) return undefined
   const { systemPrompt, maxTokens, temperature, stopSequences, messages: given } = params

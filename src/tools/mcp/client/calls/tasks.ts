@@ -6,21 +6,20 @@ import { anyObject, type ListedTool, noTimeoutMs } from '../listing/list-tools.t
 import { streamEnded } from './stream-ended.ts'
 
 /**
- * The extension by which a client tells a server of 2026-07-28 that calls may become tasks:
- * https://modelcontextprotocol.io/seps/2663-tasks-extension
+ * With this extension, a server may turn calls into tasks (protocol 2026-07-28): https://modelcontextprotocol.io/seps/2663-tasks-extension
  */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
-/** The field in which a server of 2025-11-25 names the task to which the server's request belongs. */
+/** The field for the task to which a server's request belongs (protocol 2025-11-25). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** The interval between polls of a task, in milliseconds: the default if the server names no interval, and the limits. */
+/** The interval between polls of a task, in milliseconds. `default`: used if the server sets no interval. */
 const pollMs = { default: 2_000, min: 50, max: 60_000 }
 /** How long to wait for a server to confirm that a task is cancelled, in milliseconds. */
 const cancelMs = 5_000
 const defaultTimeoutMs = 60 * 60_000
 const longestMessage = 1_000
 
-/** The state of a call that continues without an open request, as the server reports it. */
+/** The state of a task, as the server reports it. */
 export interface Task {
   id: string
   status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
@@ -28,21 +27,20 @@ export interface Task {
   /** How long the server keeps the task after its start, in milliseconds. Undefined means forever. */
   ttlMs?: number
   pollMs: number
-  /** The server's questions. This field, `result` and `problem` exist only in the protocol of 2026-07-28. */
+  /** The server's questions. Like `result` and `problem`, exists only in protocol 2026-07-28. */
   inputRequests?: JsonObject
   result?: JsonObject
   problem?: string
 }
 
-/** Returns how long a call that has become a task may take, in milliseconds. Undefined if calls may not become tasks. */
+/** Returns how long a task may take, in milliseconds. Undefined if calls may not become tasks. */
 export function taskTimeoutMs({ tasks = true }: McpServerOptions): number | undefined {
   if (tasks === false) return undefined
   return (tasks === true ? undefined : tasks.timeoutMs) ?? defaultTimeoutMs
 }
 
 /**
- * Whether to request a call as a task. Servers of 2026-07-28 decide this themselves. With older servers, the client decides, unless the
- * tool requires tasks or does not support them. A task is useful only if its id outlives this process.
+ * Whether to request a call as a task. In protocol 2026-07-28, the server decides instead. `isSafe`: whether the task's id can be saved.
  */
 export function asksForTask(client: Client, { taskSupport }: ListedTool, isSafe: boolean): boolean {
   if (client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.requests?.tools?.call === undefined) return false
@@ -70,7 +68,7 @@ export function readTask(given: JsonObject): Task | undefined {
   }
 }
 
-/** Sends a request about a task. Rejects with the SDK's errors. */
+/** Rejects with the SDK's errors. */
 export function askOfTask(
   client: Client,
   method: 'get' | 'result' | 'update',
@@ -81,14 +79,14 @@ export function askOfTask(
   return withCallStream(streamEnded, owner, () => client.request(request, anyObject, { signal, timeout: noTimeoutMs }))
 }
 
-/** Tells the server that nobody waits for the task any longer. The server may ignore this. */
+/** Asks the server to cancel a task. The server may refuse. */
 export async function cancelTask(client: Client, taskId: string): Promise<void> {
   const mayCancel = client.getProtocolEra() === 'modern' || client.getServerCapabilities()?.tasks?.cancel !== undefined
   if (!mayCancel) return
   await client.request({ method: 'tasks/cancel', params: { taskId } }, anyObject, { timeout: cancelMs })
 }
 
-/** Returns the task to which a server's own request belongs. */
+/** Returns the id of the task to which a server's request belongs. */
 export function relatedTaskOf(params: unknown): string | undefined {
   const meta = isJsonObject(params) && isJsonObject(params._meta) ? params._meta[relatedTask] : undefined
   return isJsonObject(meta) && typeof meta.taskId === 'string' ? meta.taskId : undefined

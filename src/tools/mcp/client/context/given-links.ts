@@ -14,8 +14,8 @@ interface OfRun {
 }
 
 /**
- * The addresses to which a server's results have linked. Each run has its own links, because one caller's links must not be valid for
- * another caller. The links are stored with the run, so that other processes can continue the run.
+ * The addresses to which a server's results have linked. Each run has its own, because it must not read what only another caller may see.
+ * Stored with the run, so that other processes can continue it.
  */
 export class GivenLinks {
   readonly #server: string
@@ -25,7 +25,7 @@ export class GivenLinks {
     this.#server = server
   }
 
-  /** Adds links. Resolves when the links are stored. */
+  /** Resolves when the links are stored. */
   async add(caller: Caller, uris: readonly string[]): Promise<void> {
     if (uris.length === 0) return
     const given = await this.#of(caller)

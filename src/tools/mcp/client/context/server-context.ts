@@ -15,7 +15,7 @@ export interface McpResource {
   size?: number
 }
 
-/** A pattern (RFC 6570) for addresses of resources. */
+/** Resource addresses that match a pattern (RFC 6570). */
 export interface McpResourceTemplate extends Omit<McpResource, 'uri' | 'size'> {
   uriTemplate: string
 }
@@ -28,7 +28,7 @@ export interface McpPrompt {
   arguments: { name: string; description?: string; required: boolean }[]
 }
 
-/** Maximum number of pages. A server that sends more pages is assumed to be faulty. */
+/** Maximum number of pages of a list. */
 const mostPages = 100
 /** Maximum number of items on all pages together. */
 const mostItems = 5_000
@@ -37,10 +37,9 @@ const mostCharacters = 4_000_000
 /** Maximum length of an address. Items with a longer address are left out. */
 const longestUri = 8_192
 const longestText = 1_000
-/** Maximum time to cache an entry, in milliseconds. Applies even if the server allows a longer time. */
+/** Maximum time to cache an entry, in milliseconds. A server can set a shorter time. */
 const longestTtlMs = 24 * 60 * 60_000
 
-/** Sends a request to the server. `signal` ends the wait for the answer. */
 type Ask = (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>
 
 /**
@@ -59,12 +58,12 @@ export class ServerContext {
     this.#tellsOfChanges = tellsOfChanges
   }
 
-  /** Removes from the cache the entries that may have changed. Default: all entries. */
+  /** Removes cached entries after a change. Default: all entries. */
   changed(what?: 'resources' | 'prompts'): void {
     this.#kept.forget(what === undefined ? '' : `${what}/`)
   }
 
-  /** Removes a resource that has changed from the cache. */
+  /** Removes a changed resource from the cache. */
   updated(uri: string): void {
     this.#kept.forget(`resources/read ${uri}`)
   }
@@ -94,7 +93,7 @@ export class ServerContext {
     return parts
   }
 
-  /** Returns a prompt with its arguments filled in, as messages of a conversation. Rejects with `tool_failed`. */
+  /** Returns a prompt with its arguments filled in. Rejects with `tool_failed`. */
   async prompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ChatMessage[]> {
     const result = await this.#ask('prompts/get', { name, arguments: args }, signal)
     const messages = asideOf(result).messages?.map(messageOf)

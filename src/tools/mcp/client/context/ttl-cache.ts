@@ -1,8 +1,7 @@
-/** Maximum number of entries for each server, and their maximum size in characters. */
 const mostEntries = 200
 const mostCharacters = 8_000_000
 
-/** A cache with expiry times and a maximum size. The oldest entries are dropped first. */
+/** A cache whose entries expire. If it is full, the oldest entries are removed. */
 export class TtlCache {
   readonly #entries = new Map<string, { value: unknown; until: number; size: number }>()
   #size = 0

@@ -10,18 +10,18 @@ import { headerProblem } from './header-annotations.ts'
 /** A tool as its server describes it, after validation. */
 export interface ListedTool extends DescribedTool {
   fingerprint: string
-  /** Whether the tool's calls can or must be tasks (2025-11-25). */
+  /** Whether the server can or must run the tool's calls as tasks (protocol 2025-11-25). */
   taskSupport?: 'optional' | 'required'
 }
 
-/** Called for a tool that can't be used in the form in which it is listed. `message` is for the log. */
+/** Called if a listed tool is repaired or left out. `message` is for the log. */
 export type OnToolProblem = (tool: string, problem: string, message: string) => void
 
-/** Maximum number of pages. A server that sends more pages is assumed to be faulty. */
+/** Maximum number of pages of the list. */
 const mostPages = 100
-/** Maximum number of tools on all pages. It is limited because each unusable tool is logged. */
+/** Maximum number of tools on all pages. Limited because each invalid tool is logged. */
 const mostTools = 2_000
-/** Maximum size of a tool's description and schema, as JSON in characters. They are sent to the model with every request. */
+/** Maximum size of a tool's description and schema, as JSON in characters. Limited because they are sent with every request. */
 const mostCharacters = 256 * 1024
 
 // Replaces the SDK's schema for the list. With the SDK's schema, one invalid tool would make the whole list invalid.
@@ -33,9 +33,7 @@ export const anyObject: StandardSchemaV1<unknown, JsonObject> = {
   },
 }
 
-/**
- * Lists the usable tools of a server in the server's order. Leaves out unusable tools. Rejects if the server does not answer with lists.
- */
+/** Lists the tools of a server. Leaves out invalid tools. Rejects if the server's list itself is invalid. */
 export async function listTools(client: Client, signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const hasHeaders = client.getProtocolEra() === 'modern'
@@ -69,7 +67,7 @@ export async function listTools(client: Client, signal: AbortSignal, onProblem: 
   throw new Error(`its list of tools has more than ${mostPages} pages`)
 }
 
-/** Disables the SDK's own time limits, because calls and starts have their own limits. */
+/** A time limit that the SDK never reaches. Calls and starts have their own limits. */
 export const noTimeoutMs: number = 2 ** 31 - 1
 
 async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readonly string[] }> {
@@ -83,7 +81,7 @@ async function usable(given: unknown): Promise<{ tool: ListedTool; notes: readon
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
-  // Yields to the event loop, because compiling all tools of a server may take long.
+  // Asynchronous, because compiling many schemas would block other work.
   const { schema, notes } = await openForeign(inputSchema, name)
   if (schema.type !== undefined && schema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }

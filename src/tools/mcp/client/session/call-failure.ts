@@ -9,7 +9,7 @@ interface FailedCall {
   error: unknown
   connection: Connection
   words: ServerWords
-  /** A sentence that says what to expect of the server next. */
+  /** A sentence for the model that says whether the server is being restarted. */
   outlook: string
 }
 
@@ -30,7 +30,6 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
     const { status = 'unknown' } = error
     const again = status === 404 || Number(status) >= 500 ? ` ${outlook}` : ''
     const failure = words.failed(`answered with HTTP status ${status}${words.pageOf(error)}.${again}`, error)
-    // If there is a session, `inSession` has already checked whether the server still knows it.
     return status === 404 && !connection.hasSession ? { failure, lost: 'it was not found' } : { failure }
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
@@ -42,6 +41,6 @@ export function callFailure({ sdk, error, connection, words, outlook }: FailedCa
   }
   const said = words.of(error)
   const failure = words.failed(`did not answer (${said}). ${unknown} ${outlook}`, error)
-  // Over HTTP, a failed request means a lost connection.
+  // A failed HTTP request means that the connection is lost.
   return connection.isHttp && !(error instanceof SdkError) ? { failure, lost: said } : { failure }
 }

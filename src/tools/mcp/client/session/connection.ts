@@ -23,22 +23,22 @@ import { setAside } from '../set-aside.ts'
 import { UnaskedMessages } from './unasked.ts'
 
 /**
- * Handles messages that a server sends on its own initiative.
+ * Callbacks for a server's messages and failures.
  *
  * Contract: the methods must not throw, but `onQuestion` and `onSampling` may reject.
  */
 export interface ServerEvents {
-  /** Called when the connection can't be used any longer. Called only once, and not if the application closed the connection. */
+  /** Called once if the connection is lost, but not if the application closed it. */
   onLost(problem: string): void
   onToolsChanged(): void
   /** Called when the server's resources or prompts have changed. If `what` is undefined, both may have changed. */
   onContextChanged(what?: 'resources' | 'prompts'): void
   onResourceUpdated(uri: string): void
-  /** Called for a progress report of a call, with the call's token. */
+  /** `token`: identifies the call. */
   onProgress(token: unknown, update: Parameters<Progress>[0]): void
-  /** Answers a question to people. Rejects if the question can't be shown. */
+  /** Asks the user a question. Rejects if the question is invalid. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
-  /** Answers a request to the model. Rejects if the request is not allowed. */
+  /** Sends a request to the model. Rejects if the request is not allowed. */
   onSampling(params: unknown): Promise<CreateMessageResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
@@ -50,16 +50,14 @@ export interface ServerEvents {
 export interface Connection {
   readonly client: Client
   readonly isHttp: boolean
-  /** Whether the server has opened a session, which it may forget. */
+  /** Whether the server has opened a session. */
   readonly hasSession: boolean
-  /** The reason why the server ended by itself. Undefined if the server has not ended by itself. */
+  /** The reason if the server ended by itself. */
   readonly problem: string | undefined
   listTools(signal: AbortSignal, onProblem: OnToolProblem): Promise<ListedTool[]>
-  /** Runs `request`, which sends a request over the connection. `retire` waits until it has settled. */
+  /** Runs a request. `retire` waits for all requests to settle. */
   during<T>(request: () => Promise<T>): Promise<T>
-  /**
-   * Closes the connection once its requests have ended. The server may still answer some of these requests, although the session has ended.
-   */
+  /** Closes the connection once its requests have settled. The server may still answer requests of a session that has ended. */
   retire(): Promise<void>
   /** Closes the connection. Resolves when no process, socket or timer of the connection is left. */
   close(): Promise<void>
@@ -94,9 +92,8 @@ export async function openConnection(
 }
 
 /**
- * The protocol mode to try first, and the mode to try if the server refuses the first. A server at a URL is asked which protocol it
- * supports. Nearly all programs expect the older handshake, and some exit if they receive any other request before it. A program that
- * refuses the handshake may support only the newer protocol, which has no handshake.
+ * Returns the protocol mode to try first, and the mode to try if the server refuses the first. For programs, the older handshake is tried
+ * first, because some programs exit if they receive any other request before it.
  */
 function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
   if (server.protocolVersion === '2025-11-25') return ['legacy']
@@ -121,7 +118,7 @@ async function open(
   }
   const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose, signIn)
   const unasked = new UnaskedMessages()
-  // The client keeps this handler and calls it before its own.
+  // The SDK's client calls this handler before its own.
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
@@ -155,13 +152,13 @@ async function open(
   )
   if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
   if (maySample) client.setRequestHandler('sampling/createMessage', ({ params }) => events.onSampling(params))
-  // Handles these notifications even from servers that did not announce them.
+  // The SDK's `listChanged` ignores notifications that the server has not announced.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/resources/list_changed', () => events.onContextChanged('resources'))
   client.setNotificationHandler('notifications/prompts/list_changed', () => events.onContextChanged('prompts'))
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => events.onResourceUpdated(params.uri))
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
-  // Replaces the SDK's handler. The SDK forgets a call as soon as it has been answered, but a task continues and reports progress.
+  // The SDK's own handler ignores progress reports of a task.
   client.setNotificationHandler('notifications/progress', ({ params: { progressToken, progress, total, message } }) => {
     events.onProgress(progressToken, { progress, ...withoutUndefined({ total, message }) })
   })
@@ -223,11 +220,11 @@ async function open(
   }
 }
 
-/** Maximum number of times in a row that a broken stream of changes is reopened. After that, the connection counts as lost. */
+/** Maximum number of retries to reopen the stream of list changes. */
 const mostReopenings = 4
 const firstPauseMs = 250
 
-/** Follows the stream of list changes in the newer protocol, and reopens the stream if it ends. Rejects if reopening fails. */
+/** Follows the stream of list changes (protocol 2026-07-28), and reopens the stream if it ends. Rejects if reopening fails. */
 async function followChanges(client: Client, signal: AbortSignal, events: ServerEvents): Promise<void> {
   let stream = client.autoOpenedSubscription
   while (stream !== undefined) {
@@ -250,7 +247,7 @@ async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubs
   }
 }
 
-/** Returns which lists to subscribe to: those that the server has and that, according to the server, may change. */
+/** Returns which lists of the server may change. */
 function filterOf(client: Client): Parameters<Client['listen']>[0] {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   return {
@@ -263,9 +260,9 @@ function filterOf(client: Client): Parameters<Client['listen']>[0] {
 interface OpenTransport {
   transport: Transport
   problem(): string | undefined
-  /** Tells a server that the client leaves. Never rejects. */
+  /** Ends the server's session. Never rejects. */
   farewell(): Promise<void>
-  /** Immediately ends a server that can't be used any longer. */
+  /** Ends a faulty server or its connection immediately. */
   end(problem: string): void
 }
 
@@ -290,8 +287,7 @@ function makeTransport(
   const env = { ...sdk.getDefaultEnvironment(), ...server.env }
   const farewell = () => Promise.resolve()
   if (process.platform === 'win32') {
-    // Uses the SDK's transport on Windows. Windows has no process groups, and programs such as `npx` are scripts there, which the SDK can
-    // start.
+    // Windows has no process groups, and `npx` is a script there, which only the SDK's transport can start.
     const transport = new sdk.StdioClientTransport({
       command,
       args: [...args],
@@ -330,10 +326,7 @@ async function terminate(transport: { terminateSession(): Promise<void> }, event
   }
 }
 
-/**
- * Whether the server has answered, but refused the handshake: it does not know the method, or supports none of the protocol versions that
- * use it.
- */
+/** Whether the server answered but refused the handshake. */
 function isRefusal(sdk: McpClientSdk, error: unknown): boolean {
   if (error instanceof sdk.SdkHttpError)
     return error.status !== undefined && error.status !== 401 && error.status !== 403 && error.status < 500

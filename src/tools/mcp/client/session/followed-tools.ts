@@ -3,11 +3,11 @@ import { within } from '../../within.ts'
 import type { ListedTool, OnToolProblem } from '../listing/list-tools.ts'
 import type { Connection } from './connection.ts'
 
-/** Minimum time between two requests for the list of tools if the tools keep changing, in milliseconds. */
+/** Minimum pause between two requests for a server's tools, in milliseconds. */
 const refreshPauseMs = 250
 
 interface FollowedToolsOptions {
-  /** Time limit of one request for the list, in milliseconds. */
+  /** Time limit of one request, in milliseconds. */
   timeoutMs: number
   /** Aborted when the server is closed. */
   signal: AbortSignal
@@ -18,15 +18,15 @@ interface FollowedToolsOptions {
   onFailure(error: unknown): void
 }
 
-/** The tools of a server, as it listed them last. When the server reports a change, they are listed again. */
+/** The current tools of a server. Lists the tools again whenever the server reports a change. */
 export class FollowedTools {
   readonly #options: FollowedToolsOptions
   #connection: Connection | undefined
   #tools: readonly ListedTool[] = []
   #isListing = false
-  /** For changes that were reported after the latest list was requested. Resolves when the tools have been listed again. */
+  /** Set from the report of a change until the tools are requested again. Resolves when the tools have been listed again. */
   #announced: PromiseWithResolvers<void> | undefined
-  /** For changes that were reported before the latest list was requested. Resolves when this list has arrived. */
+  /** Set while the tools are being listed. Resolves when the list has arrived. */
   #awaited: PromiseWithResolvers<void> | undefined
 
   constructor(options: FollowedToolsOptions) {
@@ -46,15 +46,14 @@ export class FollowedTools {
     return connection.listTools(signal, this.#options.onProblem)
   }
 
-  /** Follows a new connection whose tools have been listed. */
+  /** `tools`: the tools that were listed over the connection. */
   follow(connection: Connection, tools: readonly ListedTool[]): void {
     this.#connection = connection
     this.#tools = tools
-    // The tools may have changed while the list was in transit.
     if (this.#announced !== undefined) this.changed()
   }
 
-  /** Stops following a connection. The set keeps the tools. */
+  /** Stops following the connection, but keeps its tools. */
   leave(): void {
     this.#connection = undefined
     this.#awaited?.resolve()
@@ -62,11 +61,11 @@ export class FollowedTools {
     this.#announced = undefined
   }
 
-  /** Resolves when all changes announced so far have been listed, or can't be listed. Undefined if no change was announced. */
+  /** Resolves when all reported changes have been listed or could not be listed. Undefined if no change is pending. */
   settled(): Promise<void> | undefined {
     const connection = this.#connection
     if (connection?.isHttp !== true) return this.#settled()
-    // The announcement of a change and the result of the call that caused it may arrive over different connections.
+    // The report of a change may arrive over another HTTP connection, slightly later than the result of the call that caused it.
     return afterPendingIO()
       .then(() => afterPendingIO())
       .then(() => this.#settled())
@@ -76,7 +75,7 @@ export class FollowedTools {
     return (this.#announced ?? this.#awaited)?.promise
   }
 
-  /** Handles a reported change: lists the tools again. If the tools change while they are being listed, lists them once more. */
+  /** Lists the tools again after a reported change. */
   changed(): void {
     if (this.#options.signal.aborted) return
     this.#announced ??= Promise.withResolvers()
@@ -93,11 +92,10 @@ export class FollowedTools {
       await this.#listOnce(connection)
       this.#awaited.resolve()
       this.#awaited = undefined
-      // Pauses, to limit how often a server that reports a change after each list can keep this process busy.
+      // Limits the requests to a server that reports a change after each list.
       if (this.#announced !== undefined) await pause(refreshPauseMs, undefined, { signal, ref: false }).catch(() => {})
     }
     this.#isListing = false
-    // Another connection has replaced this connection.
     if (this.#announced !== undefined && this.#connection !== connection) this.changed()
   }
 

@@ -2,33 +2,29 @@ import type { CallTrace } from '../../../tool.ts'
 import type { McpClientSdk } from '../../sdk/load-sdk.ts'
 import type { Connection } from './connection.ts'
 
-/** Sends a request. `isAgain`: the request is repeated in a new session, because the server has forgotten the previous session. */
+/** Sends a request. `isAgain`: whether the request is repeated in a new session. */
 export type Send<T> = (connection: Connection, isAgain: boolean) => Promise<T>
 
-/** A request to a server, which may need several attempts. */
 export interface Asking {
   readonly method: string
   readonly signal: AbortSignal
   readonly trace?: CallTrace | undefined
-  /** Whether the request may be repeated although it may already have run. */
+  /** Whether sending the request twice is harmless. */
   readonly mayRunTwice: boolean
 }
 
-/** The request, and the connections over which it may be sent. */
+/** A request and the means to send it again in a new session. */
 export interface Sending extends Asking {
   readonly sdk: McpClientSdk
   /** The connection over which the request was last sent. */
   connection: Connection
   /** Resolves with the current connection. Waits if a new session is being opened. */
   current(): Promise<Connection>
-  /**
-   * Opens a new session to replace a session that the server has forgotten. Several callers share one new session. Resolves with undefined
-   * if no session can be opened.
-   */
+  /** Replaces a session that the server has forgotten. Concurrent callers share the new session. Undefined if no session can be opened. */
   renew(forgotten: Connection): Promise<Connection | undefined>
 }
 
-/** The error for a request that a server refused because it no longer knows the session. */
+/** The server refused a request because it no longer knows the session. */
 export class ForgottenSessionError extends Error {
   readonly status: number | undefined
   readonly hasRun: 'no' | 'unknown'
@@ -41,8 +37,8 @@ export class ForgottenSessionError extends Error {
 }
 
 /**
- * Sends a request. If the server refuses the request because it no longer knows the session, the request has not run, and is sent again in
- * a new session. Rejects with the SDK's errors, or with a `ForgottenSessionError`.
+ * Sends a request. If the server has forgotten the session, sends the request again in a new session. Rejects with the SDK's errors, or
+ * with a `ForgottenSessionError`.
  */
 export async function inSession<T>(sending: Sending, send: Send<T>): Promise<T> {
   const connection = await sending.current()
@@ -71,10 +67,9 @@ function sendOver<T>(sending: Sending, connection: Connection, send: Send<T>): P
 const pingMs = 5_000
 
 /**
- * Checks whether the server refused a request because it no longer knows the session. Undefined if the server knows the session, or if this
- * is unclear. The specification prescribes status 404
- * (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management), but many servers answer 400. Both
- * statuses may also come from the tool itself, in which case the tool has run. Therefore the session is checked with a ping.
+ * Returns an error if the server has forgotten the session. The specification prescribes status 404
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management), but many servers answer 400. A tool can
+ * also cause these statuses, so the session is checked with a ping.
  */
 async function forgottenSession({ sdk, connection, signal }: Sending, error: unknown): Promise<ForgottenSessionError | undefined> {
   if (signal.aborted) return undefined
@@ -91,20 +86,19 @@ async function forgottenSession({ sdk, connection, signal }: Sending, error: unk
   }
 }
 
-/**
- * Returns why a refusal is considered to be about the session: its status or its text. `unknown`: the refusal may have another cause.
- * Undefined if the refusal is not about the session.
- */
+/** Returns what suggests that the session is forgotten: the status or the words of the error. `unknown`: there may be another cause. */
 function reasonIn(sdk: McpClientSdk, error: unknown): 'status' | 'words' | 'unknown' | undefined {
   if (!(error instanceof sdk.SdkHttpError) || error.status === undefined) return undefined
   const { status, data } = error
   if (status === 404) return 'status'
   const text = typeof data.text === 'string' ? data.text.slice(0, 1_000) : ''
   if (status >= 400 && status < 500 && sessionWords.test(text)) return 'words'
-  // The text may be about the session of a service behind the server, for example of a database.
+  // The text may be about another session, for example of a database.
   return status === 400 || sessionWords.test(text) ? 'unknown' : undefined
 }
 
-/** Matches "No valid session ID provided", "Mcp-Session-Id header is required", "Session not found", "Server not initialized". */
+/**
+ * Matches, for example, "No valid session ID provided", "Mcp-Session-Id header is required", "Session not found", "Server not initialized".
+ */
 const sessionWords =
   /\bsession[ _-]?id\b|\bsession (was |has |is )?(not found|does not exist|unknown|invalid|expired|terminated|closed)\b|\b(invalid|unknown|expired|no such|no active|no valid) session\b|\bnot (yet )?initialized\b/i

@@ -1,19 +1,16 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
-/**
- * Limits for a server's own messages. A server may send requests occasionally and progress reports often: `burst` messages at once, and
- * then `perSecond`.
- */
+/** Limits for messages that a server sends unasked: `burst` messages at once, and then `perSecond`. */
 const requests = { burst: 100, perSecond: 20 }
 const notifications = { burst: 5_000, perSecond: 500 }
 /** Limits for data that is not a valid message. */
 const faults = { burst: 1_000, perSecond: 100 }
-/** Maximum number of answers without a matching request. Such answers are never useful. */
+/** Maximum number of responses without a matching request. */
 const maxAnswers = 100
-/** Maximum number of requests that are remembered as unanswered. Some requests, for example cancelled requests, are never answered. */
+/** Maximum number of unanswered requests to remember. Some requests, for example cancelled requests, are never answered. */
 const maxOpen = 10_000
 
-/** Detects a server that keeps its client busy with requests, notifications and answers for which the client did not ask. */
+/** Detects a server that sends too many messages that the client did not request. */
 export class UnaskedMessages {
   readonly #asked = new Set<string | number>()
   readonly #requests = new Rate(requests)
@@ -30,7 +27,7 @@ export class UnaskedMessages {
     }
   }
 
-  /** Records a message that the server sends. Returns a description of the problem if the server has sent too many messages. */
+  /** Records a message that the server sends. Returns a problem if the server has sent too many messages. */
   received(message: JSONRPCMessage): string | undefined {
     const isAnswer = !('method' in message)
     const id = 'id' in message ? message.id : undefined
@@ -43,13 +40,13 @@ export class UnaskedMessages {
     return this.#requests.isExceeded() ? `it sent more than ${requests.burst} requests at once` : undefined
   }
 
-  /** Records data that can't be parsed. Returns a description of the problem if the server has sent too much of it. */
+  /** Records data that can't be parsed. Returns a problem if the server has sent too much of it. */
   failed(): string | undefined {
     return this.#faults.isExceeded() ? `it sent more than ${faults.burst} invalid messages at once` : undefined
   }
 }
 
-/** Counts events, and allows `burst` events at once and then `perSecond`. */
+/** Limits events to `burst` at once and then `perSecond`. */
 class Rate {
   readonly #bound: { burst: number; perSecond: number }
   #count = 0
@@ -59,7 +56,7 @@ class Rate {
     this.#bound = bound
   }
 
-  /** Counts one more event. Returns whether the limit is exceeded. */
+  /** Counts an event. Returns whether the limit is exceeded. */
   isExceeded(): boolean {
     const { burst, perSecond } = this.#bound
     const now = performance.now()
