@@ -47,7 +47,6 @@ interface Operation extends Pick<Route, 'method' | 'path'> {
   check: SchemaCheck
 }
 
-/** A request, with the facts that are known before any check. */
 interface Asked {
   request: Request
   url: URL
@@ -78,7 +77,7 @@ export function createApp(parts: AppParts): App {
     const found = find(pathname)
     const asked = { request, url, pathname, requestId, address, incoming: node?.incoming }
     const isProbe = found?.routes.some(({ route }) => route.probe === true) ?? false
-    // Unknown methods share one label, because clients could otherwise create any number of series.
+    // Unknown methods share one label, because clients could otherwise create any number of metric series.
     const method = found?.routes.some((one) => one.method === request.method) ? request.method : 'any'
     const route = found?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
     const answered = () => respond(asked, found, isProbe, parts).catch((error: unknown) => respondToFailure(error, requestId, logger))
@@ -140,13 +139,13 @@ async function answer({ route, check }: Operation, params: Call['params'], asked
           check,
           incoming,
         })
-  // The check is repeated, because the shutdown may have started while the body arrived.
+  // Checks again, because the shutdown may have started while the body was being read.
   if (!route.probe) checkDraining(request, parts)
   const sender = { requestId, caller: caller.name, address }
   return route.answer({ request, url, params, caller, body, requestId, sender })
 }
 
-/** Refuses new work during a shutdown. Clients can read the results of runs until the end. */
+/** Refuses new work during a shutdown. Clients can still read the results of runs. */
 function checkDraining({ method }: Request, { isDraining }: AppParts): void {
   if (isDraining() && method !== 'GET')
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
@@ -222,7 +221,6 @@ function pathBelow(basePath: string, { pathname }: URL): string {
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : ''
 }
 
-/** The operations at a path. */
 interface FoundRoutes {
   path: string
   routes: readonly Operation[]
@@ -259,7 +257,7 @@ function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<
   return params
 }
 
-/** Decodes a part of a path. If the part is not valid percent-encoding, returns it unchanged. Such a part matches no id. */
+/** Decodes a part of a path. If the part is not valid percent-encoding, returns it unchanged. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

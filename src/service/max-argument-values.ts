@@ -1,5 +1,2 @@
-/**
- * The default limit on the number of values in a call's arguments. All values are validated, redacted and written within one turn of the
- * event loop.
- */
+/** The default limit on the number of values in a call's arguments. More values would block the event loop for too long. */
 export const maxArgumentValues = 10_000

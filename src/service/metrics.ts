@@ -1,4 +1,4 @@
-/** The bounds of the buckets, in seconds. They range from an answer of the demo model to a long run. */
+/** The upper bounds of the histogram buckets, in seconds. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 /**
  * Maximum number of series of a metric. The limit is needed because clients choose label values. All further label values share one series.
@@ -25,10 +25,7 @@ export const contentTypes: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/**
- * Returns the format that an `accept` header requests. Returns OpenMetrics only if the header names it, and doesn't prefer the other
- * format.
- */
+/** Returns the format that an `accept` header prefers. Default: `text`. */
 export function formatFor(accept: string | null): MetricsFormat {
   const wanted = (type: string) => {
     const range = (accept ?? '').split(',').find((one) => one.trim().split(';')[0] === type)

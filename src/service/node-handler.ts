@@ -38,7 +38,7 @@ function asSent(body: unknown): string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
 }
 
-/** Replaces the body of a request. Removes the headers that described the body as it was sent, because the new body is decoded. */
+/** Replaces the body of a request. Removes headers about the length and encoding of the old body. */
 function withBody({ url, method, headers, signal }: Request, body: string | Uint8Array): Request {
   const kept = [...headers].filter(([name]) => !/^(content-(encoding|length)|transfer-encoding)$/i.test(name))
   return new Request(url, { method, headers: kept, body, signal })

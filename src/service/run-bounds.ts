@@ -51,7 +51,6 @@ export function checkRoom({ waitingOfCaller, waitingCharactersOfCaller }: RunBou
     )
 }
 
-/** Returns the limits on waiting runs, in the form that the store takes. */
 export function roomOf({
   stateCharacters: ofState,
   waitingCharactersOfCaller: ofCaller,

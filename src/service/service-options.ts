@@ -47,12 +47,12 @@ export interface ServiceOptions {
   /**
    * Returns the `context` that is passed to tools, approvals and instructions, such as the user, the tenant or a database handle. Called
    * when a run starts, and again when the run resumes after a decision, because the value is not stored. `identity` has the name, roles and
-   * tenant of the run's owner. `request` is the request that starts or resumes the run. If another caller made the decision, it is the
-   * request of that caller. `request` is undefined if a run of an earlier process resumes automatically.
+   * tenant of the run's owner. `request` starts or resumes the run, and another caller may have sent it. `request` is undefined if a run of
+   * an earlier process resumes automatically.
    *
    * Contract: awaited; must not read the body. If the function throws or rejects, the error is logged, the response is 500, and no run is
-   * started or resumed. If a run of an earlier process was about to resume, the run keeps waiting and the function is called again later.
-   * The same applies if the function returns undefined for a run that was started with a context.
+   * started or resumed. A run that was started with a context doesn't resume automatically while the function throws, rejects or returns
+   * undefined. The service calls the function again later.
    */
   context?(request: Request | undefined, identity: Caller): unknown
   /** Whether to offer the tools and agents to MCP clients, at `/mcp`. `true` means `{}`. Default: the configuration's `service.mcp`. */

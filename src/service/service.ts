@@ -65,8 +65,8 @@ export interface Service {
    */
   signInLink(url: string): string
   /**
-   * Shuts down the service: refuses new work, and waits up to `timeoutMs` milliseconds for runs to finish. After that, runs that are in a
-   * journal are left to the next start, and the other runs are aborted. Finally, streams and files are closed.
+   * Shuts down the service: refuses new work, and waits up to `timeoutMs` milliseconds for runs to finish. Runs in a journal that have not
+   * finished by then resume at the next start. Other runs are aborted. Finally, streams and files are closed.
    */
   drain(timeoutMs?: number): Promise<void>
 }
@@ -92,7 +92,7 @@ export function createService(options: ServiceOptions = {}): Service {
 }
 
 const defaultTimes: ServiceTimes = { debounceMs: 100, pollMs: 5_000, heartbeatMs: 15_000, stallMs: 30_000 }
-/** How long aborted runs may take to settle and send their last events, in milliseconds. */
+/** How long aborted runs may take to end, in milliseconds. */
 const afterAbortMs = 2_000
 /** When to load the parts that only some requests need, in milliseconds after the start. */
 const loadAfterMs = 1_000
@@ -221,7 +221,7 @@ class AgentService implements Service {
     })
     onNode.set(this, (request, from, { isBodyRead } = { isBodyRead: false }) => this.#answer(request, from, exchangeOf(from, isBodyRead)))
     this.ready = this.#start(cwd, file)
-    // If no code awaits `ready`, an unhandled rejection would end the process. Code that awaits `ready` still gets the rejection.
+    // Without a handler, a rejection would end the process. Code that awaits `ready` still gets the rejection.
     this.ready.catch(() => {})
   }
 
@@ -238,7 +238,7 @@ class AgentService implements Service {
     if (given === null || !['http:', 'https:'].includes(given.protocol))
       throw new InvalidOptionError('url', 'the address of the service, such as `https://agents.example.com`', url)
     const page = `${given.origin}${given.pathname.replace(/\/+$/, '')}${this.#basePath}/admin/`
-    // The code is in the part after `#`, because a browser doesn't send this part to servers or other sites, so that the code isn't logged.
+    // Browsers don't send the part after `#` to servers, so no server logs the code.
     return `${page}#/sign-in/${this.#signIns.issue(operator)}`
   }
 
@@ -257,7 +257,7 @@ class AgentService implements Service {
     return this.#app(request, addressOf(from, request, this.#proxies), node)
   }
 
-  /** Logs the error of a failed start once, because a program need not await `ready`. */
+  /** Logs the error of a failed start once. */
   #logFailedStart(error: unknown): void {
     if (!this.#isFailureLogged)
       this.logger.error({ error: messageOf(error) }, 'the service could not be started: all requests are answered with 503')
@@ -302,7 +302,7 @@ class AgentService implements Service {
       const place = runs.kind === 'sqlite' ? { ...runs, folder: resolve(cwd, runs.folder) } : runs
       await this.#runs.open(place)
       await this.#responses.open(place)
-      // The schema compiler is loaded soon after the start, so that no request has to wait for it, but only after the service answers.
+      // Loads the schema compiler before a request needs it, without delaying the start.
       this.#loading = setTimeout(openForeignAjv, loadAfterMs).unref()
     } catch (error) {
       const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]
@@ -343,7 +343,6 @@ class AgentService implements Service {
   }
 }
 
-/** The function with which each service answers requests of Node.js servers. */
 const onNode = new WeakMap<Service, NodeFetch>()
 
 /**
@@ -352,10 +351,7 @@ const onNode = new WeakMap<Service, NodeFetch>()
  */
 export type NodeFetch = (request: Request, from: object, options?: { isBodyRead: boolean }) => Promise<Response>
 
-/**
- * Returns a function like `service.fetch` that writes to the response of a Node.js server. Only this package uses it. Programs call
- * `fetch`, which returns the response, so that they can change it before it is sent.
- */
+/** Returns a function like `service.fetch` that writes to the response of a Node.js server. */
 export function nodeFetchOf(service: Service): NodeFetch {
   return onNode.get(service) ?? ((request, from) => service.fetch(request, from))
 }

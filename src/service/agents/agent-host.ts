@@ -45,17 +45,16 @@ const {
 } = runnerOptions
 export const agentOptionNames: OptionNames<AgentOptions> = names
 
-/** One agent: the tools and instructions of the service, used with one of the models. */
+/** The service's tools and instructions, combined with one of its models. */
 export interface Agent {
   readonly name: string
   readonly model: SwitchableModel
   readonly runner: AgentRunner
-  /** The options of the runner, without the model. */
   readonly options: Omit<RunnerOptions, 'model'>
 }
 
 interface HostedAgent extends Agent {
-  /** Identifies the settings of the model. Two models have the same settings if their keys are equal. */
+  /** The same for models with the same settings. */
   modelKey: unknown
   settingsKey: string
 }
@@ -74,7 +73,7 @@ interface HostParts {
   options: AgentOptions
   /** Returns the telemetry to use if the options contain none. */
   telemetry(): Telemetry | undefined
-  /** The secrets of the environment, which are never shown to clients. */
+  /** The values of environment variables that must never be shown to clients. */
   secrets: Iterable<string>
   bus: EventBus
   logger: Logger
@@ -83,22 +82,16 @@ interface HostParts {
   configFile?: string
 }
 
-/**
- * The agents of the service. The configuration may change while runs are in progress. These runs keep their models. The registry, the event
- * bus and all parts that a change does not affect stay the same objects.
- */
+/** The agents of the service. The configuration may change while runs are in progress. These runs keep their models. */
 export class AgentHost {
-  /** The tools of the program and of the configuration. */
+  /** The program's own tools, and those that the configuration adds. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
-  /**
-   * The folder that the first configuration named for stored runs. Undefined if it named no folder. Null until a configuration is in
-   * effect.
-   */
+  /** The folder of the stored runs, which can't change before a restart. Null until the first configuration takes effect. */
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
-  /** The tools that models are offered. */
+  /** The tools offered to models. */
   #offered: ToolSet
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
@@ -108,7 +101,7 @@ export class AgentHost {
     this.#offered = this.tools
   }
 
-  /** The secrets of the environment, which are never shown to clients. */
+  /** The values of environment variables that must never be shown to clients. */
   get secrets(): Iterable<string> {
     return this.#parts.secrets
   }
@@ -129,7 +122,6 @@ export class AgentHost {
     return this.#bounds
   }
 
-  /** The Skills of the configuration. */
   get skills(): FoundSkills {
     return this.#opened?.tools.skills ?? { skills: [], problems: [] }
   }
@@ -147,14 +139,14 @@ export class AgentHost {
     throw new HttpProblem(404, 'model_not_found', `Unknown model. Available: ${names}`, { param: 'model' })
   }
 
-  /** Prepares a configuration. Rejects with a `ConfigError`, or if `signal` aborts. After a rejection, nothing has changed. */
+  /** Prepares a configuration. Rejects with a `ConfigError` if it is invalid. Nothing changes until `commit` is called. */
   async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { cwd, configFile, builtinTools, logger } = this.#parts
     // Fast checks run before any tool is started.
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
     const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
-    // No tool may read either folder: the service uses the old folder until it restarts, and the new folder after that.
+    // A changed runs folder takes effect only after a restart, so tools must read neither the old folder nor the new one.
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
@@ -246,7 +238,7 @@ export class AgentHost {
         if (path === '/model' && typeof given === 'string' && given === config.model) checkModelName(given, '`model`', config)
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
-        // Checks the settings together with the model, because the constructor throws if they are invalid.
+        // The constructor throws if the settings are invalid.
         new AgentRunner({ ...options, model }, undefined, { warns: false })
         if (current !== undefined && current.settingsKey === settingsKey) {
           return () => {
@@ -323,7 +315,7 @@ function openModelOf(model: AnyModel, { providers }: Config): ChatModel {
   return createModel(model, providers === undefined ? {} : { providers })
 }
 
-/** Calls `make`. If it throws, throws a `ConfigError` that names the invalid setting, or `path` if the setting is unknown. */
+/** Calls `make`. Throws its error as a `ConfigError` that names the invalid setting. */
 function inConfig<T>(path: string, make: () => T): T {
   try {
     return make()
@@ -332,7 +324,7 @@ function inConfig<T>(path: string, make: () => T): T {
   }
 }
 
-/** Returns the path of the setting that the message of an error names. Returns `otherwise` if the message names no setting. */
+/** Reads the invalid setting from an error message. Returns `otherwise` if the message names no setting. */
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`

@@ -10,7 +10,7 @@ export interface ClientTool {
   function: { name: string; description?: string | null; parameters?: JsonObject | null; strict?: boolean | null }
 }
 
-/** Creates tools without `execute`, whose calls are returned to the client. Arguments are always an object, whatever the schema says. */
+/** Creates tools without `execute`, whose calls are returned to the client. */
 export function toClientTools(tools: readonly ClientTool[] | null | undefined): AnyTool[] {
   return (tools ?? []).map(({ function: { name, description, parameters: given, strict } }) => {
     const parameters = { properties: {}, ...given, type: 'object' }
@@ -18,7 +18,7 @@ export function toClientTools(tools: readonly ClientTool[] | null | undefined): 
   })
 }
 
-/** Compiles the schema of a client tool. If the schema can't be compiled, arguments are not checked, because the tool never runs here. */
+/** Compiles the schema of a client tool. If the schema is invalid, arguments are not checked: only the client runs the tool. */
 export async function openClientTool(tool: AnyTool): Promise<AnyTool> {
   const parameters = parametersOf(tool)
   try {

@@ -5,12 +5,9 @@ import type { Agent } from './agent-host.ts'
 /** A provider in the form that an admin sees. The key itself is not included. */
 export interface ProviderState {
   name: string
-  /** The name of the environment variable for the provider's key. Null if there is no such variable. */
+  /** The name of the environment variable for the provider's key. Null if no variable is used. */
   keyEnv: string | null
-  /**
-   * Whether a key is available: in the environment, or because every configured model of this provider has its own key. Null if the
-   * provider needs no key.
-   */
+  /** Whether a key is set for the provider, or for each of its configured models. Null if the provider needs no key. */
   hasKey: boolean | null
 }
 
@@ -29,7 +26,7 @@ export function describeProviders(agents: readonly Agent[], config: Config): Pro
   })
 }
 
-/** Returns the preset of a provider. Returns undefined if there is none, because a program can create a model with any provider name. */
+/** Returns undefined for an unknown provider, because a program can create a model with any provider name. */
 function presetOf(name: string, providers: Providers): ProviderPreset | undefined {
   try {
     return findPreset(name, providers)

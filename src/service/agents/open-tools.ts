@@ -11,12 +11,11 @@ import type { AnyTool } from '../../tools/tool.ts'
 import type { Config, McpConfig, SkillsConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 
-/** The open tools of a configuration. */
 export interface OpenedTools {
   sources: readonly ToolSource[]
   /** Instructions about the tools, which are appended to the agent's instructions. May be `''`. */
   instructions: string
-  /** The Skills whose tools are open, for display. */
+  /** The loaded Skills, and the problems of those that could not be loaded. */
   skills: FoundSkills
   /** The current state of the MCP servers. */
   servers(): McpServerStatus[]
@@ -24,7 +23,6 @@ export interface OpenedTools {
   close(): Promise<void>
 }
 
-/** The Skills that can be used, and the reasons why the others can't. */
 export interface FoundSkills {
   readonly skills: readonly Skill[]
   readonly problems: readonly SkillProblem[]
@@ -38,22 +36,18 @@ interface Surroundings {
   /** The built-in tools to use if the configuration names no built-in tools. */
   builtinTools: readonly string[]
   logger: Logger
-  /** Aborted if opening the tools should be cancelled. */
+  /** Cancels the opening of the tools. */
   signal: AbortSignal
 }
 
-/** The opened tools of one kind. */
 type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; servers?(): McpServerStatus[]; close?(): Promise<void> }
 
-/** Returns a key that changes if the tools have to be opened again, because a relevant part of the configuration has changed. */
+/** Returns the same key for two configurations that need the same tools. */
 export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly string[]): string {
   return JSON.stringify([tools, skills, mcp, ownFiles])
 }
 
-/**
- * Opens the tools of a configuration. To add a new kind of tools, add it here, with its own section in the configuration. If the promise
- * rejects with a `ConfigError`, nothing stays open.
- */
+/** Opens the tools of a configuration. Rejects with a `ConfigError` if one of them can't be opened, after it has closed the others. */
 export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
   const opened: Opened[] = []
   const close = async () => {

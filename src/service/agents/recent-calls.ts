@@ -2,7 +2,7 @@ import type { RunEvent } from '../../core/events.ts'
 
 /** Maximum number of calls to list for a tool. */
 const mostRecent = 20
-/** Maximum number of tools. The limit is needed because the configuration may change any number of times and name new tools. */
+/** Maximum number of tools. Without a limit, the list would grow with each change of the configuration. */
 const mostTools = 1_000
 
 /** A call in the list of recent calls. Its arguments and its result are stored with its run. */

@@ -18,7 +18,7 @@ export interface TestedProvider {
 interface TestOrder {
   /** The model: a name from the configuration's `models`, `provider/model`, or settings. */
   model: string | JsonObject
-  /** Sections of providers. They override the sections in the configuration. */
+  /** Settings of providers, by name. They override `providers` in the configuration. */
   providers?: JsonObject
   /** The time limit of the test, in milliseconds. Default 15,000. */
   timeoutMs?: number

@@ -10,7 +10,7 @@ import { EventRedactor } from '../redaction/event-redactor.ts'
 import type { AgentHost } from './agent-host.ts'
 
 const timeoutMs = 30_000
-/** Maximum size of the shown result, in bytes. A person who reads the admin page does not need more. */
+/** Maximum size of the shown result, in bytes. */
 const maxResultBytes = 200_000
 
 export interface TryOrder {
@@ -46,7 +46,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
     const why = approval === false ? 'may have side effects' : 'may need an approval'
     throw new HttpProblem(409, 'approval_needed', `The tool ${name} ${why}: say \`approved: true\` to run it`, { param: 'approved' })
   }
-  // The runner has only the approved tool, so that this tool runs even if the configuration changes meanwhile.
+  // A change of the configuration must not replace the tool that the caller approved.
   const runner = new ToolRunner({ get: () => tool, names: () => [name] })
   const { maxArgumentValues } = host
   const endLease = host.leaseTools()
@@ -88,10 +88,7 @@ async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, r
   return new HttpProblem(422, 'invalid_arguments', said, { param: 'arguments', ...(problems.length === 0 ? {} : { problems }) })
 }
 
-/**
- * Converts an error text for the model to a problem. For example, the text `` `lines[0].sku`: missing required `id` `` becomes a problem
- * with the path `/lines/0/sku/id`.
- */
+/** Finds the path in a validation message. For example, `` `lines[0].sku`: missing required `id` `` has the path `/lines/0/sku/id`. */
 function problemOf(told: string): Problem {
   const [, field = '', message = told] = /^(?:arguments|`([^`]*)`): (.*)$/s.exec(told) ?? []
   const path = field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean).reduce(pointerTo, '')

@@ -23,10 +23,7 @@ interface ReplyParts {
   limiter: RateLimiter
 }
 
-/**
- * Starts a run and responds with its reply. If the client disconnects, the run is aborted, because nobody else waits for it. Rejects with
- * an `HttpProblem`.
- */
+/** Starts a run and responds with its reply. If the client disconnects, the run is aborted, because nobody else waits for it. */
 export async function answerClient(
   order: RunOrder,
   reply: ClientReply,

@@ -83,7 +83,7 @@ export async function answerSchema(given: JsonObject | undefined, param: string)
   return openAnswerSchema(given, param)
 }
 
-/** The settings that every request may have, with their names in OpenAI's API. Null means absent. */
+/** The settings that requests of both OpenAI APIs have in common. Null means absent. */
 export interface ClientSettings {
   temperature?: Maybe<number>
   topP?: Maybe<number>

@@ -13,7 +13,7 @@ export interface ChatReplyOptions {
   id: string
   /** The name of the model, as in the client's request. */
   model: string
-  /** Whether the content is only the answer, without the text that the model wrote along with its calls. */
+  /** Whether to leave out text that the model wrote before its tool calls. */
   answerOnly: boolean
   includeUsage: boolean
 }
@@ -39,7 +39,7 @@ export class ChatReply implements ClientReply {
     this.#chunk({ role: 'assistant', content: '' })
   }
 
-  /** Whether the reply can drop text of a response that is cut off. A streamed reply can't, because its chunks have been sent. */
+  /** Whether text can be taken back if a model response breaks off. A streamed reply has already sent its chunks. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
@@ -101,7 +101,6 @@ export class ChatReply implements ClientReply {
   }
 }
 
-/** Formats an error in the only form that clients of this API know. */
 function failureFrame(problem: HttpProblem): string {
   return `data: ${JSON.stringify(errorBody(problem))}\n\n`
 }

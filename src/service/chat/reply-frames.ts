@@ -1,7 +1,7 @@
 import type { SseSource } from '../../ui/web/sse-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** Maximum number of characters that wait for a reader. A reader that is slower is dropped, because a run can't be slowed down. */
+/** Maximum number of unread characters. A reader that falls further behind is dropped, because a run can't be slowed down. */
 const maxWaiting = 4_000_000
 
 const asleep = (): void => {}
@@ -50,10 +50,7 @@ export class ReplyFrames implements SseSource {
     return this.#failure(new HttpProblem(503, 'shutting_down', reason))
   }
 
-  /**
-   * Adds a frame. A function is called when the frame is read. Pass a function if its data stays in memory anyway: the frame then takes no
-   * memory until it is read.
-   */
+  /** Adds a frame. A function is called when the frame is read, so that the frame takes no memory until then. */
   push(frame: string | (() => string)): void {
     if (this.#closed) return
     if (this.#waiting > maxWaiting) {

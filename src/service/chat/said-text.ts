@@ -4,18 +4,18 @@ import { Event, type RunEvent } from '../../core/events.ts'
 export class SaidText {
   #all = ''
   #iteration = 0
-  /** The text of the current turn. If the model continues a text that was cut off, the earlier part is included. */
+  /** The text of the current turn. It includes the part before an interruption. */
   #last = ''
   #earlier = ''
   #turn = 0
-  /** The state at the last model request. */
+  /** What to restore if a retry discards text. */
   #before: { all: string; iteration: number } = { all: '', iteration: 0 }
 
   get all(): string {
     return this.#all
   }
 
-  /** Keeps track of model requests and retries. Returns the iteration in which the text of this event began. */
+  /** Keeps track of model requests and retries. Returns the iteration in which the current turn began. */
   follow(event: RunEvent): number {
     const { type, meta } = event
     const continues = type === Event.MODEL_START && event.continues === true
@@ -32,7 +32,7 @@ export class SaidText {
     return this.#turn
   }
 
-  /** Adds text of a turn. Returns the added text, with the separator that precedes it, if any. */
+  /** Adds text of a turn. Returns the text to send, which may begin with a blank line. */
   add(text: string, iteration: number): string {
     const piece = this.#all !== '' && iteration !== this.#iteration ? `\n\n${text}` : text
     this.#iteration = iteration
@@ -41,9 +41,7 @@ export class SaidText {
     return piece
   }
 
-  /**
-   * Whether the answer is missing from the streamed text. A tool result, or an answer that had to match a schema, doesn't arrive in pieces.
-   */
+  /** Whether the answer is missing from the streamed text. Tool results and structured answers are not streamed. */
   lacks(answer: string): boolean {
     return answer !== '' && answer.trim() !== this.#last.trim()
   }

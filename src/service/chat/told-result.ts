@@ -18,13 +18,12 @@ export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
     .filter(({ kind }) => kind === 'client_tool')
     .map(({ toolCallId, tool, args }) => {
       const call = made.get(toolCallId)
-      // If the arguments had to be corrected, the original text is not used, because it lacks the corrections.
       const written = call?.repairs === undefined ? call?.rawArguments : undefined
       return { id: toolCallId, type: 'function', function: { name: tool, arguments: written || JSON.stringify(args) } }
     })
 }
 
-/** Maximum number of tools that the note names. */
+/** Maximum number of tools that a preview note names. */
 const mostNamed = 20
 
 /**
@@ -40,7 +39,7 @@ export function previewNote({ pending }: RunResult): string | undefined {
   return `This was a preview: nothing was done. It would call: ${named.join(', ')}${more}. To decide on the calls, start the run with POST /v1/runs.`
 }
 
-/** Returns the reason why the run has no answer. Returns undefined if it has one. */
+/** Returns the reason why the run has no answer, or undefined if it has an answer. */
 export function problemIn({ stopReason, error }: RunResult): HttpProblem | undefined {
   if (stopReason === 'aborted') return new HttpProblem(499, 'aborted', 'The run was aborted', { headers: { 'x-should-retry': 'false' } })
   if (stopReason === 'model_error' || (stopReason === 'stopped' && error !== undefined)) return problemOfRun(error)

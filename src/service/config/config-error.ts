@@ -3,17 +3,13 @@ import { redactText } from '../../core/redaction/redact.ts'
 import { describeProblems } from '../http/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 
-/** Maximum number of listed problems. */
 const mostProblems = 100
 
-/**
- * The error of an invalid configuration. `problems` lists at most 100 problems. If there are more, a last item gives the number of further
- * problems.
- */
+/** The error of an invalid configuration. `problems` lists the first 100 problems, and the number of the others. */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
-  /** `place` is the position in the file, if the file is not valid YAML. */
+  /** `place` is the position of a YAML syntax error in the file. */
   constructor(file: string, found: readonly Problem[], cause?: unknown, place?: Place) {
     // The messages are redacted, because an error about a model's settings may quote them, and a URL may contain a password.
     const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))
@@ -27,9 +23,8 @@ export class ConfigError extends ToolloopError {
   }
 }
 
-/** A position in a file. */
 export interface Place {
-  /** The line, counted from 1, as in editors. */
+  /** The line, counted from 1. */
   line: number
   column: number
   /** The lines around the position, redacted. May be empty. */

@@ -38,7 +38,6 @@ export async function readConfigText(path: string, shown: string = path): Promis
   })
 }
 
-/** Returns the ETag of a file's content. */
 export function etagOf(text: string | undefined): string {
   return text === undefined ? '"none"' : `"${createHash('sha256').update(text).digest('base64url')}"`
 }

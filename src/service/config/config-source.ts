@@ -23,13 +23,13 @@ import { mostAliases, parseConfig } from './parse-config.ts'
 import { readAtStart } from './service-limits.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
 
-/** The state of the configuration. */
+/** The status of the configuration file. */
 export interface ConfigState {
   /** The path of the file. Null if the service has no file. */
   file: string | null
   /** When the current configuration was loaded. */
   loadedAt: string
-  /** The number of changes since the start. */
+  /** How often the configuration has changed since the service started. */
   reloads: number
   /** The problems of the current file, if it was rejected. Null if it was accepted. */
   lastError: { at: string; problems: readonly Problem[] } | null
@@ -60,10 +60,7 @@ interface ConfigSourceParts {
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
   logger: Logger
-  /**
-   * Prepares a configuration. Rejects with a `ConfigError` if the configuration can't be used, and also rejects if `signal` aborts. If it
-   * rejects, the current configuration stays in effect.
-   */
+  /** Prepares a configuration. If the promise rejects, the current configuration stays in effect. */
   prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig>
   /**
    * Called after a change of the file was accepted or rejected. `config` is the configuration in effect. Contract: not awaited; if the
@@ -87,7 +84,7 @@ export class ConfigSource {
   readonly #closed = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
   #config: Config = {}
-  /** The configuration as it is written, without the values of variables. */
+  /** The configuration before environment variables are substituted. */
   #raw: JsonObject = {}
   #atStart: Config = {}
 
@@ -107,8 +104,8 @@ export class ConfigSource {
   }
 
   /**
-   * Substitutes environment variables in a requested model and its providers. Reports secrets, unlisted variables and missing variables as
-   * problems. The result may contain secrets and must not be shown to clients.
+   * Substitutes environment variables in a requested model and its providers. Reports secrets, missing variables, and variables that
+   * `service.variables` doesn't list. The result may contain secrets and must not be shown to clients.
    */
   resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
     const { value, problems } = interpolate(given, this.#parts.env)
@@ -150,7 +147,7 @@ export class ConfigSource {
       logger.warn({ file }, 'other users can read the configuration file, and the hashes of tokens in it: `chmod 600` it')
   }
 
-  /** Reads the file and applies its changes, if there are any. Never rejects. */
+  /** Reads the file and applies any changes. Never rejects. */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#closed.signal.aborted) return
@@ -198,7 +195,7 @@ export class ConfigSource {
     return this.show()
   }
 
-  /** Stops accepting changes. Resolves when the change in progress, if any, has completed or been cancelled. */
+  /** Stops accepting changes. Resolves when no change is in progress any more. */
   async close(): Promise<void> {
     this.#watch?.close()
     this.#closed.abort(new HttpProblem(503, 'shutting_down', 'The service is shutting down'))
@@ -236,12 +233,12 @@ export class ConfigSource {
     this.#tellOfReload()
   }
 
-  /** Reads the file and returns whether it has changed since the previous read. Rejects if the file has become unreadable. */
+  /** Reads the file and returns whether it has changed since the previous read. */
   async #look(): Promise<boolean> {
     const wasUnreadable = this.#unreadable
     try {
       let text = await this.#read()
-      // An editor that writes in place truncates the file first. An empty file may therefore be a file that is being written.
+      // The file may be empty because an editor is still writing it.
       if (text === '' && this.#seen) {
         await setTimeout(this.#parts.times.debounceMs, undefined, { ref: false })
         text = await this.#read()
@@ -267,7 +264,7 @@ export class ConfigSource {
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config, raw } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
-    // A change that has to be written to the file was sent over the network, so it needs a further check.
+    // Only changes over the API are written to the file here.
     if (write !== undefined) this.#checkChange(config, raw)
     const { signal } = this.#closed
     signal.throwIfAborted()
@@ -297,7 +294,7 @@ export class ConfigSource {
       this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields take effect after a restart')
   }
 
-  /** Throws a `ConfigError` for content that a change over the network must not contain. */
+  /** Throws a `ConfigError` if a change over the API is not permitted. */
   #checkChange(config: Config, raw: Json): void {
     const wanted = { config, raw: isJsonObject(raw) ? raw : {} }
     const problems = [...fileOnlyProblems(wanted, { config: this.#config, raw: this.#raw }), ...this.#unlisted(wanted.raw)]

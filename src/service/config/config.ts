@@ -40,11 +40,11 @@ export interface ToolsConfig {
 
 /** The section `tools.codeMode` of the configuration. */
 interface CodeModeConfig {
-  /** Names of tools that models call directly. */
+  /** Names of tools that models call directly, not from scripts. */
   keep?: readonly string[]
 }
 
-/** The section `skills`: Agent Skills. Other options of `loadSkills` that are plain data are also accepted. `loadSkills` validates them. */
+/** The section `skills`: Agent Skills. It may also contain those options of `loadSkills` that are plain data. */
 export interface SkillsConfig {
   /**
    * The folders of Skills, or folders that contain such folders. Relative paths are resolved against the folder in which the service was
@@ -53,10 +53,7 @@ export interface SkillsConfig {
   paths?: readonly string[]
 }
 
-/**
- * The section `mcp`: MCP servers. Other options of `connectMcpServers` that are plain data are also accepted. `connectMcpServers` validates
- * them.
- */
+/** The section `mcp`: MCP servers. It may also contain those options of `connectMcpServers` that are plain data. */
 export interface McpConfig {
   servers?: Readonly<Record<string, McpServer>>
 }
@@ -79,7 +76,7 @@ export interface ServiceConfig {
   hosts?: readonly string[]
   origins?: readonly string[]
   auth?: { tokens?: readonly TokenEntry[] }
-  /** The names of environment variables that a change over the API may use. */
+  /** The names of the environment variables that may be added to the configuration over the API. */
   variables?: readonly string[]
   /** Addresses and ranges of proxies whose `x-forwarded-for` is trusted. */
   trustedProxies?: readonly string[]
@@ -142,15 +139,12 @@ interface TelemetryConfig {
  */
 type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
-/** Returns the configured model. If the configuration gives a name that is in `models`, returns the settings of that entry. */
+/** Returns the configured model. For a name from `models`, returns the settings under that name. */
 export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
   return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
 }
 
-/**
- * Throws `invalid_option` if a name has no provider and is not in `models`. Does nothing if `models` is empty, because `createModel` then
- * rejects the name. The error message says that the name comes from `from`.
- */
+/** Throws `invalid_option` if a name has no provider and is not in `models`. The message names `from` as the source of the name. */
 export function checkModelName(name: string, from: string, { models = {} }: Pick<Config, 'models'>): void {
   const configured = Object.keys(models)
   if (configured.length === 0 || name.includes('/') || findOnlyModel(name) !== undefined) return

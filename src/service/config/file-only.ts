@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { type Problem, pointerTo } from '../http/problem.ts'
 import type { Config } from './config.ts'
 
-/** A configuration after environment variables were substituted, and as it is written in the file. */
+/** A configuration with environment variables substituted (`config`), and as it is in the file (`raw`). */
 interface ReadConfig {
   config: Config
   raw: JsonObject
@@ -38,8 +38,7 @@ const fileTools = ['list_files', 'read_file', 'search_files']
 const inFile = 'can only be changed in the file'
 
 /**
- * Returns the problems of a change over the network. An admin may change models and limits. An admin can't change settings about commands,
- * files, tools, approvals, access and logging, except to withdraw permissions or to require more approvals.
+ * Returns the fields of a change that can be changed only in the file. Over the API, an admin can withdraw permissions but not grant them.
  */
 export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem[] {
   const [newLists, oldLists] = [openedBy(wanted.config), openedBy(known.config)]
@@ -54,7 +53,7 @@ export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem
   ]
 }
 
-/** Lists every entry of a configuration that grants access. A change over the network may only remove such entries. */
+/** Lists every entry of a configuration that grants access. A change over the API may only remove such entries. */
 function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config): Readonly<Record<string, readonly unknown[]>> {
   const { builtin = [] } = tools
   return {
@@ -91,7 +90,7 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
 
 /**
  * Checks a change of the MCP servers. The change may remove a server, remove tools of a server, or require approval for all calls of a
- * server. The values are compared before variables are substituted, so that a change can't move a variable to another field.
+ * server. The texts `${NAME}` are compared, not the values of the variables.
  */
 function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
   const knownServers = objectAt(known, 'servers')

@@ -29,8 +29,8 @@ export function findInlineSecrets(value: Json): Problem[] {
 }
 
 /**
- * Redacts the text of a file. The text need not be valid YAML or a valid configuration. Hides the rest of the line after the start of a
- * secret, and any continuation lines. Never throws.
+ * Redacts the text of a file. The text need not be valid YAML. Hides a secret, the rest of its line, and its continuation lines. Never
+ * throws.
  */
 export function redactFile(text: string): string {
   const shown = redactLines(text).filter((line) => line !== undefined)
@@ -48,7 +48,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   const lines = redactLines(text).slice(first - 1, line)
   if (lines.includes(undefined)) return ''
   const clean = redactText(lines.join('\n')).split('\n')
-  // If the redacted text has fewer lines, a secret spans several lines, and the line numbers would be wrong.
+  // A redacted secret of several lines changes the line numbers.
   if (clean.length !== lines.length) return ''
   const width = String(line).length
   const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)

@@ -4,14 +4,12 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/**
- * The fields in which every value may be a secret, whatever its name, because the values are sent to a server or passed to a child process.
- */
+/** The fields in which every value may be a secret: HTTP headers and environment variables. */
 const secretFields: ReadonlySet<string> = new Set(['headers', 'env'])
 
 /**
- * Replaces `${NAME}` and `${NAME:-fallback}` in texts by the values of environment variables. `$${` stands for `${`. Reports a problem if a
- * variable is missing. Also reports a problem if the name of a variable suggests a secret but the field must not contain secrets.
+ * Replaces `${NAME}` and `${NAME:-fallback}` in texts by the values of environment variables. `$${` stands for `${`. Reports missing
+ * variables, and secrets in fields that clients may see.
  */
 export function interpolate(value: Json, env: Env): { value: Json; problems: Problem[] } {
   const problems: Problem[] = []

@@ -7,9 +7,8 @@ import { type Problem, pointerTo } from '../http/problem.ts'
 const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader', 'apis']
 
 /**
- * Returns the problems of a change over the network. The change must not name an unlisted environment variable, and must not send the key
- * of a provider to another address. Without this check, an admin could send any variable to any server. A variable that the file already
- * uses may stay if its destination is unchanged.
+ * Finds the environment variables that a change over the API must not use. Without this check, an admin could send any variable to any
+ * server. A variable that the file already uses may stay if its destination is unchanged.
  */
 export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed: readonly string[]): Problem[] {
   const problems: Problem[] = []
@@ -23,7 +22,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   const { providers: _, model, models = {}, mcp: __, ...others } = wanted
   const [providers, knownProviders] = [objectAt(wanted, 'providers'), objectAt(known, 'providers')]
   const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
-  /** Whether the configuration already has the same model at the same provider, so that requests are sent to the same address as before. */
+  /** Whether the same model is already configured at the same address. */
   const isKnown = (settings: Json) => {
     const provider = isJsonObject(settings) ? String(settings.provider) : ''
     return knownModels.some((one) => isDeepStrictEqual(one, settings)) && isDeepStrictEqual(providers[provider], knownProviders[provider])
@@ -37,7 +36,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   ]) {
     if (settings === undefined || isKnown(settings)) continue
     check(path, ofModel(settings, providers))
-    // The name of the provider must not contain a variable, because the provider's key must be known.
+    // A variable in the provider's name would hide which key is sent.
     if (isJsonObject(settings) && named(settings.provider ?? '').length > 0)
       problems.push({ path: `${path}/provider`, message: 'must name a provider without variables' })
   }
@@ -62,7 +61,7 @@ export function overlaid({ model, providers }: { model: Json; providers: JsonObj
 function ofProvider(name: string, section: Json): string[] {
   const ownKeys = [presetOf(name, {})?.apiKeyEnv ?? []].flat()
   const isElsewhere = isJsonObject(section) && addressFields.some((field) => Object.hasOwn(section, field))
-  // A provider's own key may be sent to the provider's own address.
+  // The key may be sent to the provider's usual address.
   if (!isElsewhere) return named(section).filter((one) => !ownKeys.includes(one))
   const keys = Object.hasOwn(section, 'apiKeyEnv') ? [] : ownKeys
   return [...named(section), ...keys, ...ofSdk(presetOf(name, { [name]: section }))]
@@ -82,10 +81,7 @@ const sdkVariables: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['ANTHROPIC_CUSTOM_HEADERS'],
 }
 
-/**
- * Returns the environment variables that the SDK would send. Returns none if the SDK may not read the environment. Checks the environment
- * of the process, because the SDK reads that environment.
- */
+/** Returns the environment variables that the SDK would read by itself and send. */
 function ofSdk(preset: ProviderPreset | undefined): string[] {
   if (preset?.sdkEnvironment !== true) return []
   const drivers = [preset.driver, ...Object.values(preset.apis ?? {}).map(({ as }) => presetOf(as, {})?.driver ?? '')]
@@ -93,7 +89,7 @@ function ofSdk(preset: ProviderPreset | undefined): string[] {
   return [...variables].filter((name) => process.env[name])
 }
 
-/** Returns the names of all variables in a value. A variable is named in braces, or in a field that holds the name of a variable. */
+/** Returns the names of all variables in a value. Variables are named as `${NAME}`, or in fields such as `apiKeyEnv`. */
 function named(value: Json, key = ''): string[] {
   if (typeof value === 'string') {
     const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, dollar, name]) =>

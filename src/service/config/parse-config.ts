@@ -11,9 +11,9 @@ import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
 export interface ParsedConfig {
-  /** The configuration with the values of environment variables. It may contain secrets and must not be shown to clients. */
+  /** The configuration after environment variables are substituted. It may contain secrets and must not be shown to clients. */
   config: Config
-  /** The configuration as it is written in the file. */
+  /** The configuration before environment variables are substituted. */
   raw: Json
   document: Document
 }
@@ -21,38 +21,31 @@ export interface ParsedConfig {
 /** Maximum length of the file, in characters. No file that is written by hand is longer. */
 const mostCharacters = 200_000
 const mostVariables = 1_000
-/**
- * Maximum number of resolved aliases. Aliases inside the content of an alias count, too, because a few lines of nested aliases can expand
- * to gigabytes.
- */
+/** Maximum number of resolved aliases. A few lines of nested aliases can expand to gigabytes. */
 export const mostAliases = 200
 
 let check: SchemaCheck | undefined
 
-/** Parses and validates a configuration. Rejects with a `ConfigError` that lists all problems. Its message names `file`. */
+/** Parses and validates a configuration. Rejects with a `ConfigError` that names `file` and lists all problems. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
   check ??= checkByField(configSchema)
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
-  // If a variable is missing, the values that contain it can't be validated, so their other problems are left out.
+  // A value with a missing variable can't be validated.
   const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
   const all = [...findInlineSecrets(raw), ...problems, ...misfits.filter(({ path }) => !unknown.has(path))]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
 }
 
-/** Returns a JSON Pointer and the pointers of all its parents. */
 function withParents(path: string): string[] {
   const keys = path.split('/')
   return keys.map((_, at) => keys.slice(0, at + 1).join('/'))
 }
 
-/**
- * Converts the value at `path` from a string to a number or a boolean if the value consists of one variable. Returns whether the value was
- * converted.
- */
+/** If the text at `path` comes from a single variable, converts it to a number or a boolean. Returns whether it was converted. */
 function readAsWritten(value: Json, raw: Json, path: string): boolean {
   const keys = path
     .slice(1)

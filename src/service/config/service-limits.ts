@@ -4,7 +4,7 @@ import type { OriginRules } from '../http/request-source.ts'
 import type { RunBounds, RunPlace } from '../run-bounds.ts'
 import type { Config, ServiceConfig } from './config.ts'
 
-/** The limits of the service. Default values are filled in. */
+/** The limits of the service, including defaults. */
 export interface ServiceLimits extends RateLimits, OriginRules {
   host: string
   port: number
@@ -12,7 +12,6 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   keepRuns: RunBounds
   runs: RunPlace
   drainMs: number
-  /** Whether the configuration has tokens. */
   hasTokens: boolean
 }
 
@@ -20,7 +19,6 @@ export interface ServiceLimits extends RateLimits, OriginRules {
 const bodyBytes = 1_048_576
 const stateCharacters = 8_000_000
 
-/** Returns the limits that a configuration sets. Fills in default values. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
   const runs = placeOf(service)
@@ -42,7 +40,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       waitingOfCaller: service.waitingRuns ?? 1_000,
       waitingCharacters: (keepRuns.waitingMegabytes ?? (inMemory ? 64 : 256)) * 1_000_000,
       waitingCharactersOfCaller: (service.waitingMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
-      // Grows in proportion to `maxBodyBytes`, because the state of a run contains the bodies of its requests and decisions.
+      // The state of a run contains request bodies, so this limit grows in proportion to `maxBodyBytes`.
       stateCharacters: stateCharacters * Math.max(1, (service.maxBodyBytes ?? 0) / bodyBytes),
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,

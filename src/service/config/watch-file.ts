@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 
 export interface WatchTimes {
   /**
-   * How long changes are collected before the callback is called, in milliseconds. An editor may cause several changes when it saves a file
-   * once.
+   * How long changes are collected before the callback is called, in milliseconds. Editors often write a file several times when they save
+   * it.
    */
   debounceMs: number
   /** The polling interval, in milliseconds. Polling is needed because network and container file systems don't always report changes. */
@@ -14,7 +14,7 @@ export interface WatchTimes {
 
 /**
  * Calls a callback when a file may have changed. The file need not exist. Watches the folder of the file and, for a symbolic link, the
- * folder of the target. A watch on the file itself would miss a rename that replaces the file, and a change of the link.
+ * folder of the target. A watch on the file itself would end when an editor replaces the file.
  */
 export class FileWatch {
   readonly #path: string
@@ -34,8 +34,8 @@ export class FileWatch {
   }
 
   /**
-   * Watches the current folders of the file and its target. Called before each read of the file, because a symbolic link may point to
-   * another target by then. Never rejects.
+   * Watches the current folders of the file and its target. Called before each read of the file, because a symbolic link may have a new
+   * target. Never rejects.
    */
   async follow(): Promise<void> {
     const target = await realpath(this.#path).catch(() => this.#path)
@@ -46,11 +46,11 @@ export class FileWatch {
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#changed())
-        // If the folder was removed, polling detects changes of the file.
+        // If the folder was removed, only polling detects changes.
         watcher.on('error', () => this.#stopWatching())
         this.#watchers.push(watcher)
       } catch {
-        // If the folder doesn't exist, or if the system allows no more watches, only polling detects changes.
+        // The folder may not exist. Only polling detects changes then.
         this.#watched = ''
       }
     }

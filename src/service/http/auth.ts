@@ -15,20 +15,20 @@ export type Tenant = Readonly<Record<string, string>>
 /** An accepted token. It is given as its SHA-256 hash, or as the name of an environment variable that contains the token. */
 export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
-/** The sender of a request. A run belongs to the caller whose `name` is recorded as its owner. */
+/** The sender of a request. Callers with the same `name` share their runs. */
 export interface Caller {
   name: string
   roles: readonly Role[]
   /**
-   * Restricts the caller to runs whose `metadata` has these values, such as `{ org: 'acme' }`. The values are added to the caller's own
-   * runs. A request with other values is refused, and so is a request to a route that concerns the whole service. Default: no tenant.
+   * Restricts the caller to runs whose `metadata` has these values, such as `{ org: 'acme' }`. New runs of the caller get these values.
+   * Requests with other values, or to routes that concern the whole service, are refused. Default: no tenant.
    */
   tenant?: Tenant | undefined
 }
 
 /**
- * Returns the `context` that a run of a caller passes to tools, approvals and instructions. `request` is the request that starts or resumes
- * the run. It is undefined if the run resumes automatically.
+ * Returns the `context` of a run, which tools, approvals and instructions receive. `request` starts or resumes the run. It is undefined if
+ * the run resumes automatically.
  */
 export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
 
@@ -45,13 +45,9 @@ export function newToken(): string {
   return `tl_${randomBytes(32).toString('base64url')}`
 }
 
-/** The end of the error message about a token that can be guessed. A generated token has 46 characters, of which 43 are random. */
 const unguessable = 'at least 16 characters without a pattern'
 
-/**
- * Whether a token can be guessed, because it is short, has few different characters, or consists of consecutive characters (`0123…`) or of
- * a repeated sequence. A random token can never be guessed.
- */
+/** Whether a token is short or has a pattern, such as few different characters, `0123…` or a repeated sequence. */
 function canBeGuessed(token: string): boolean {
   const codes = Array.from(token, (character) => character.codePointAt(0) ?? 0)
   const steps = new Set(codes.slice(1).map((code, at) => code - (codes[at] ?? 0)))
@@ -73,7 +69,7 @@ export class TokenAuth {
     this.#always = always.map(({ caller, token }) => ({ caller, hash: digest(token) }))
   }
 
-  /** Returns the problems of the tokens that the entries describe. */
+  /** Finds tokens that can be guessed, and tenants with the role `metrics`. */
   problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
     return entries.flatMap((entry, at) => {
       const token = 'env' in entry ? env[entry.env] : undefined
@@ -86,10 +82,7 @@ export class TokenAuth {
     })
   }
 
-  /**
-   * Replaces the accepted tokens. If the variable of an entry is not set, the entry accepts no token. Throws `invalid_option` if an entry
-   * is invalid.
-   */
+  /** Replaces the accepted tokens. Ignores entries whose environment variable is not set. Throws `invalid_option` for an invalid hash. */
   accept(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): void {
     this.#known = entries.flatMap((entry) => {
       const hash = 'hash' in entry ? readHash(entry.hash) : env[entry.env] ? digest(String(env[entry.env])) : undefined
@@ -139,8 +132,8 @@ function readHash(text: string): Buffer {
 }
 
 /**
- * Throws an `HttpProblem` 403 unless the caller has the role. An admin has all roles. A caller with a tenant is also refused unless the
- * route serves each tenant separately (`forTenants`).
+ * Throws an `HttpProblem` 403 unless the caller has the role. An admin has all roles. Also throws if the caller has a tenant, but the route
+ * does not serve tenants (`forTenants`).
  */
 export function checkRole({ roles, tenant }: Caller, role: Role, forTenants: boolean): void {
   if (!roles.includes(role) && !roles.includes('admin'))

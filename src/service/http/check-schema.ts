@@ -7,8 +7,8 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { type Problem, pointerTo } from './problem.ts'
 
 /**
- * Returns the problems of a value, each with its path, or an empty list if the value is valid. No problem quotes a value. With `all`,
- * returns every problem instead of only the first. Use `all` only for small values, because every item of a large value may have a problem.
+ * Returns the first problem of a value, or all of them with `all`. Returns an empty list if the value is valid. Messages never quote the
+ * value. Use `all` only for small values: a large value may have a problem in every item.
  */
 export type SchemaCheck = (value: unknown, options?: { all?: boolean }) => Problem[]
 
@@ -20,10 +20,7 @@ interface Instances {
 let instances: Instances | undefined
 const compiled = new WeakMap<JsonSchema, SchemaCheck>()
 
-/**
- * Returns the check of a schema (JSON Schema 2020-12) that belongs to this package. The schema is compiled once, when the first value is
- * checked.
- */
+/** Returns the check of one of this package's own schemas (JSON Schema 2020-12). The schema is compiled when the first value is checked. */
 export function checkOf(schema: JsonSchema): SchemaCheck {
   return (value, options) => {
     const check = compiled.get(schema) ?? compile(schema)
@@ -55,8 +52,7 @@ export function checkByField({ properties, $defs, ...rest }: JsonSchema): Schema
 function openAjv(options: { allErrors: boolean }): Ajv2020 {
   // Ajv is loaded on first use, because loading it takes longer than the rest of the start.
   const { Ajv2020 } = loadAjv2020()
-  // The schemas are not validated here, because a test validates them, and compiling the meta-schema would take longer than compiling all
-  // of them.
+  // The schemas are not validated here, because compiling the meta-schema is slow. A test validates them.
   return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false, verbose: true, validateSchema: false })
 }
 
@@ -69,7 +65,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
     if (validate(value)) return []
     const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map((error, at) => inWords(error, at < mostHints))
-    validate.errors = null // The errors are removed, because they would keep the value in memory.
+    validate.errors = null // The errors would keep the value in memory.
     return problems
   }
   return (value, options = {}) => {

@@ -1,7 +1,7 @@
 import { isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/redaction/redact.ts'
 
-/** Describes an invalid value by its path, as a JSON Pointer, and the expected form. Never contains a value that could be a secret. */
+/** An invalid value. `path` is a JSON Pointer, and `message` says what was expected. Secrets are never quoted. */
 export interface Problem {
   path: string
   message: string
@@ -85,9 +85,7 @@ const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   aborted: 499,
 }
 
-/**
- * Converts an error to a response if it was caused by the request, or by a model that isn't set up. Returns undefined for any other error.
- */
+/** Converts an error that the request caused, or a missing model setup. Returns undefined for any other error. */
 export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (thrown instanceof HttpProblem) return thrown
   if (!ToolloopError.isInstance(thrown)) return undefined
@@ -96,7 +94,7 @@ export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   return isSetupFault(thrown) ? problemOfRun(thrown) : undefined
 }
 
-/** Calls `work`. If it throws an error that the request caused, throws the corresponding response instead. */
+/** Calls `work`. Converts an error that the request caused to an `HttpProblem`. */
 export function blamingRequest<T>(work: () => T): T {
   try {
     return work()

@@ -19,13 +19,10 @@ interface Usage {
   characters: number
 }
 
-/** Maximum number of characters in one caller's responses that are being sent. It has room for a few of the largest responses. */
+/** Maximum number of characters in one caller's unread responses. */
 const mostCharacters = 32_000_000
 
-/**
- * Idle callers are forgotten only if there are more callers than this. A service with tokens has few callers, but a program with its own
- * authentication may have any number.
- */
+/** The number of callers from which idle callers are forgotten. */
 const fewCallers = 1_000
 
 /** Keeps track of the resources that every caller uses, and enforces the limits. */
@@ -40,7 +37,6 @@ export class RateLimiter {
     this.#now = now
   }
 
-  /** The number of known callers. */
   get size(): number {
     return this.#used.size
   }
@@ -77,16 +73,16 @@ export class RateLimiter {
   }
 
   /**
-   * Throws an `HttpProblem` 429 if the caller's unread responses have reached the limit. Called before work whose response can't be
-   * refused.
+   * Throws an `HttpProblem` 429 if the caller's unread responses have reached the limit. Called before a run starts, because its response
+   * can't be refused later.
    */
   checkCharacters(caller: string): void {
     if (this.#of(caller).characters >= mostCharacters) throw tooManyCharacters()
   }
 
   /**
-   * Reserves room for a response. The returned function releases the room. Throws an `HttpProblem` 429 if the caller has other unread
-   * responses and there is no room for this one.
+   * Reserves room for a response. The returned function releases the room. Throws an `HttpProblem` 429 if there is no room. A single
+   * response always has room, however large it is.
    */
   admitCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
@@ -125,13 +121,13 @@ export class RateLimiter {
     return usage
   }
 
-  /** Forgets idle callers that have their full allowance. They would be treated the same as new callers. */
+  /** Forgets callers that have been idle for a minute. They have their full allowance again, like new callers. */
   #forgetIdle(): void {
     const before = this.#now() - 60_000
     for (const [caller, { since, runs, streams, characters }] of this.#used) {
       if (runs === 0 && streams === 0 && characters === 0 && since <= before) this.#used.delete(caller)
     }
-    // The threshold doubles, so that this method doesn't run for each new caller if all callers are busy.
+    // If all callers are busy, this method must not run for every new caller.
     this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)
   }
 }

@@ -5,13 +5,10 @@ import type { SchemaCheck } from './check-schema.ts'
 import { describeProblems } from './check-schema.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Maximum nesting depth. No real request is nested deeper, and recursion can handle this depth. */
+/** Maximum nesting depth. Deeper values could overflow the stack of recursive functions. */
 const mostDepth = 64
 
-/**
- * Maximum number of values in a body. `admin` is higher than any configuration needs. `mcp` is the lowest limit, because the SDK validates
- * the body again.
- */
+/** Maximum number of values in a body. `mcp` is the lowest, because the MCP SDK validates the body a second time. */
 export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
 /** Maximum size of a body for which all problems are reported, in characters. For a larger body, only the first problem is reported. */
@@ -50,7 +47,7 @@ export async function readBody(request: Request, { maxBytes, maxValues, check, i
 
 async function readText(request: Request, maxBytes: number, incoming: IncomingMessage | undefined): Promise<string> {
   const tooLarge = (got: string) => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes, got ${got}`)
-  // A request whose announced length is too large is refused before its body arrives. In any case, the bytes are counted as they arrive.
+  // Refuses the request before its body arrives, if the announced length is too large.
   const announced = Number(request.headers.get('content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(`${announced}`)
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -109,8 +106,8 @@ function parseBody(text: string, maxValues: number): unknown {
 }
 
 /**
- * Returns the reason to refuse a value: it is nested too deeply, or has the key `__proto__`, with which later code could change a
- * prototype. Returns undefined if the value is acceptable.
+ * Returns the reason to refuse a value, or undefined if it is acceptable. The key `__proto__` is refused because it could change a
+ * prototype.
  */
 export function objectionTo(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined

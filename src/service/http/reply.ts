@@ -6,20 +6,15 @@ import type { SseStream } from '../../ui/web/sse-stream.ts'
 import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
-/** A request of a Node.js server, with the response of that server. */
 export interface NodeExchange {
   /** The incoming request. Undefined if its body was already read. */
   incoming: IncomingMessage | undefined
   outgoing: ServerResponse
 }
 
-/** The answer of a route. */
 export type Answer = Response | Reply
 
-/**
- * A response whose body is a text or an event stream. On a Node.js server, such a response is written without web streams, which would take
- * most of the time of a short response.
- */
+/** A response whose body is a text or an event stream. On a Node.js server, it is written without web streams, because these are slow. */
 export class Reply {
   readonly body: string | SseStream
   readonly headers: Readonly<Record<string, string>>
@@ -51,7 +46,7 @@ export function finish(answer: Answer, headers: Readonly<Record<string, string>>
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   const all = { ...always, ...(response.headers.has('cache-control') ? {} : { 'cache-control': 'no-store' }), ...headers }
-  // The headers are copied, because those of a response that was created elsewhere may be immutable.
+  // The headers of a `Response` may be immutable.
   const fresh = new Response(response.body, { status: response.status, headers: response.headers })
   for (const [name, value] of Object.entries(all)) fresh.headers.set(name, value)
   return fresh
@@ -69,14 +64,13 @@ interface TextResponseOptions {
   limiter: RateLimiter
   /** The request. If it is given, `if-none-match` is supported, except for large responses. */
   request?: Request
-  /** Whether the response reports work that was done. Such a response is never refused, because the caller would repeat the work. */
+  /** Set if the request had effects. Such a response is sent even above the limit, so that the caller doesn't repeat the request. */
   mustArrive?: boolean
 }
 
 /**
- * Returns a response whose JSON body is the concatenation of these parts. A large body is sent in pieces, each after the client has read
- * the previous piece. Until the last piece is sent, the body counts towards the caller's limit for responses in progress. If this limit is
- * exceeded, throws an `HttpProblem` 429, unless `mustArrive` is set.
+ * Returns a response whose JSON body is the concatenation of `parts`. A large body is sent in pieces, as fast as the client reads. Throws
+ * an `HttpProblem` 429 if the caller has too many unread responses, unless `mustArrive` is set.
  */
 export function respondWithText(
   parts: readonly string[],
@@ -93,7 +87,7 @@ export function respondWithText(
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        // Other work gets a turn, because many responses may be read at once.
+        // Many responses may be sent at once, so other work gets a turn.
         await giveWay()
         if (isCancelled) return
         controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))

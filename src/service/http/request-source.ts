@@ -34,9 +34,8 @@ export class TrustedProxies {
 }
 
 /**
- * Returns the address of the client. `from` is the server's view of the connection (`{ incoming }` of Hono's Node.js server). Behind
- * trusted proxies, returns the last address in `x-forwarded-for` that doesn't belong to a trusted proxy, because the client can forge all
- * earlier addresses. Returns undefined if the address is unknown.
+ * Returns the address of the client, or undefined if it is unknown. `from` has the Node.js request in `incoming`. Behind trusted proxies,
+ * the address is the last one in `x-forwarded-for` that isn't a trusted proxy. The client can forge all earlier addresses.
  */
 export function addressOf(from: unknown, { headers }: Request, proxies: TrustedProxies): string | undefined {
   const peer = peerOf(from)?.replace(/^::ffff:(?=\d+\.)/, '')
@@ -65,8 +64,8 @@ export interface OriginRules {
 }
 
 /**
- * Refuses requests from pages of foreign sites. After DNS rebinding, `host` contains the attacker's host name. IP addresses are safe,
- * because they can't be rebound. Other cross-site requests are recognized by `origin`. Throws an `HttpProblem` 403.
+ * Throws an `HttpProblem` 403 for requests from pages of foreign sites. A check of `host` protects against DNS rebinding, and a check of
+ * `origin` against other cross-site requests.
  */
 export function checkOrigin(request: Request, { hosts, origins }: OriginRules): void {
   const host = request.headers.get('host') ?? new URL(request.url).host

@@ -47,7 +47,7 @@ export interface Route {
   probe?: boolean
   summary: string
   body?: JsonSchema
-  /** Selects the limit on the number of values in a body. Default: the limit for `access`. */
+  /** The limit on the number of values in a body, as a key of `mostValues`. Default: the limit for `access`. */
   values?: 'mcp'
   /** The responses by status. Error responses are not listed, because they are the same for all routes. */
   responses: Readonly<Record<number, RouteResponse>>

@@ -207,7 +207,7 @@ export const startRunSchema: JsonSchema = {
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
       effects: {
-        // Only `preview` is accepted, because `apply` would override the `preview` of an agent.
+        // `apply` is not accepted: a client must not switch off an agent's `preview`.
         enum: ['preview'],
         description: '`preview`: calls with effects are noted, and the run waits with them as its plan. Default: as the agent says.',
       },
@@ -345,7 +345,7 @@ const sampling: Record<string, JsonSchema> = {
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
-/** Rejects a field if its value matches `kind`. Used if ignoring such a value would change the answer. */
+/** Rejects a field if its value matches `kind`. */
 export function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }

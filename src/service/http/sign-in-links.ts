@@ -53,7 +53,7 @@ export class SignInLinks {
     this.#codes = this.#current(this.#codes)
     const found = find(this.#codes, presented)
     if (found === undefined) {
-      // If addresses are unknown, all clients share one limit. Every wrong code counts and is logged, because no client sends codes
+      // Clients with unknown addresses share one limit. Every wrong code counts, even a repeated one, because no client sends codes
       // automatically.
       this.#guesses.admit(address ?? '')
       this.#guesses.miss(address ?? '', randomBytes(8))

@@ -31,7 +31,7 @@ const approval: JsonSchema = {
 
 /**
  * Offers calls of agents as MCP tasks. Each call is a run, which is stored and limited like the caller's other runs. The id of the task is
- * the id of the run. The user of the MCP client may decide on pending approvals and questions, as the caller may through the API.
+ * the id of the run. The user of the MCP client may decide on pending approvals and questions.
  */
 export class AgentTasks implements McpTasks {
   readonly #parts: Parts
@@ -93,7 +93,7 @@ export class AgentTasks implements McpTasks {
     }
   }
 
-  /** Finds a run of the caller. Runs of other callers are not found, even if the caller may see them elsewhere. */
+  /** Finds a run that this caller started. An admin doesn't find the runs of other callers here. */
   async #find(id: string): Promise<ServiceRun | undefined> {
     const { caller, runs } = this.#parts
     try {
@@ -132,10 +132,13 @@ interface Asked {
 /** Maximum length of a message to a user, in characters. The message must show everything that the user decides on. */
 const longestMessage = 10_000
 
-/** Caches the approvals and questions of each outcome, because clients poll for them and the list may be large. */
+/** A cache, because clients poll for the pending approvals and questions. */
 const asked = new WeakMap<Outcome, Asked[]>()
 
-/** Returns the approvals and questions that a client can decide. Leaves out those with hidden parts and those that are too long to read. */
+/**
+ * Returns the approvals and questions that the user can decide. Leaves out calls with hidden arguments and long messages, because the user
+ * must see what the decision is about.
+ */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
   if (known !== undefined) return known
@@ -155,7 +158,7 @@ function askedIn(outcome: Outcome): Asked[] {
   return found
 }
 
-/** Returns the names of the sub-agents that ask, as the start of the message. Returns `''` if the run itself asks. */
+/** Names the sub-agents that ask, at the start of a message. */
 function agentsOf({ path }: JsonObject): string {
   const agents = Array.isArray(path) ? path.filter(isJsonObject).map(({ agent }) => String(agent)) : []
   return agents.length === 0 ? '' : `(the agent ${agents.join(' › ')}) `

@@ -33,7 +33,7 @@ export function agentToolName(agent: string): string {
   return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
 }
 
-/** Describes why a run has no answer, or has only the partial answer `text`. */
+/** Describes why a run has no complete answer. */
 export function noAnswerText({
   stopReason,
   error,

@@ -92,10 +92,10 @@ export class McpHost {
     const serving = { ...told, toolTimeoutMs, maxResultBytes, maxArgumentValues }
     const tools = this.#toolsFor(caller)
     const tasks = this.#tasksFor(caller, context)
-    // A tool call over MCP starts no run, so the call gets the metadata that a run of this caller would have.
+    // The call belongs to no run. It still gets the metadata of the caller's runs.
     const { tenant } = caller
     const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
-    // A call of an agent is not admitted here, because its run is admitted when it starts.
+    // The run of an agent is counted when it starts.
     const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
     return endpoint.answer(
       { request, body, caller: identityOf(caller), tools, serving, toolConcurrency, context, metadata, admit, tasks },

@@ -26,10 +26,10 @@ const dayMs = 86_400_000
 const mostRuns = 20_000
 const forgottenAtOnce = 1_000
 const pageOfRuns = 200
-/** Maximum number of unfinished runs that are remembered, to read them again until they have ended. */
+/** Maximum number of unfinished runs that are checked again at each read. */
 const mostOpen = 1_000
 const pageOfOpen = 100
-/** Minimum time between reads of the store, in milliseconds, however many readers there are. */
+/** Minimum time between two reads of the store, in milliseconds. */
 const restMs = 2_000
 const mostTools = 50
 
@@ -42,7 +42,7 @@ export class FinishedRuns {
   readonly #runs = new Map<string, FinishedRun>()
   #open = new Set<string>()
   #known = false
-  /** All runs that ended after this time are known, in milliseconds since 1970. Earlier runs may have been dropped. */
+  /** The time since which no run was dropped, in milliseconds since 1970. */
   #wholeSince = 0
   #reading: Promise<void> | undefined
   #readAt = Number.NEGATIVE_INFINITY
@@ -95,7 +95,7 @@ export class FinishedRuns {
       const page = await this.#list({ limit: pageOfRuns, after, cursor, isShort: true })
       const { news, oldest } = await this.#take(page.data)
       cursor = page.next
-      // If all runs of a page are known, all older runs are known, too.
+      // If a page has no new runs, the older pages have none either.
       if (cursor === undefined || (this.#known && news === 0)) break
       if (read < mostRuns) continue
       this.#wholeSince = Math.max(this.#wholeSince, oldest)

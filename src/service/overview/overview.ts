@@ -43,18 +43,14 @@ interface Share {
   costUsd: number
 }
 
-/**
- * The stop reasons of runs with an answer. `paused` means that the client received calls of its own tools. A run that waits for a decision
- * has not ended.
- */
+/** The stop reasons of runs with an answer. A `paused` run has returned tool calls to the client. */
 const answers = new Set(['answered', 'stopped', 'paused'])
 
-/** Returns the start of a window whose last step contains the current time. */
+/** Returns the start of the window that ends with the current step. */
 export function beginOf(window: { steps: number; stepMs: number }, now: number): number {
   return (Math.floor(now / window.stepMs) + 1 - window.steps) * window.stepMs
 }
 
-/** Sums up the runs of a window. Yields to the event loop. */
 export async function overviewOf(
   runs: readonly FinishedRun[],
   { steps, stepMs }: { steps: number; stepMs: number },
@@ -98,7 +94,6 @@ export async function overviewOf(
   }
 }
 
-/** Sums up runs by a property. */
 class Shares {
   readonly #shares = new Map<string, Share>()
 

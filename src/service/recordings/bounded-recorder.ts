@@ -6,7 +6,7 @@ import { RecordingRecorder } from '../../recording/recorder.ts'
 /** The approximate maximum size of one recording, in characters. */
 export const longestRecording = 2_000_000
 export const tooLong: string = `it is longer than ${longestRecording} characters`
-/** The approximate overhead of a part in addition to its texts, in characters. */
+/** The approximate size of a recorded part without its texts, in characters. */
 const ofEach = 500
 
 /** Records one run up to a size limit. If the limit is reached, recording stops, and the recording is marked as incomplete. */
@@ -36,8 +36,8 @@ export class BoundedRecorder extends RecordingRecorder {
 }
 
 /**
- * Returns the size that a part adds to the recording. The requests of a turn are not counted, because they share their messages with
- * earlier requests. Nested runs are not counted either, because their parts are counted separately.
+ * Returns the size that a part adds to the recording. Requests repeat earlier messages, and nested runs are counted separately, so neither
+ * counts here.
  */
 function sizeOf(part: RecordedPart): number {
   const own = Array.isArray(part) ? part.map(({ request: _, ...came }) => came) : 'runs' in part ? { ...part, runs: [] } : part

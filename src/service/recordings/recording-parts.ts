@@ -11,11 +11,7 @@ export interface RecordingInParts {
   sizes: Map<string, number>
 }
 
-/**
- * Assembles a recording from its parts, in any order. Each step is one part, named by the step's key in the recording file. `given` and
- * `result` are two more parts. A run can therefore be stored step by step, without storing anything twice. Returns undefined if the part
- * `given` is missing.
- */
+/** Assembles a recording from its parts, in any order. Returns undefined if the part `given` is missing. */
 export async function recordingOfParts(parts: readonly RecordingPart[]): Promise<RecordingInParts | undefined> {
   const written = parts.filter(({ value }) => value !== '')
   const values = Object.fromEntries(written.map(({ name, value }) => [name, JSON.parse(value)]))
@@ -27,7 +23,7 @@ export async function recordingOfParts(parts: readonly RecordingPart[]): Promise
   return { run, sizes: new Map(written.map(({ name, value }) => [name, value.length])) }
 }
 
-/** Freezes messages, as in a run. The search for secrets reads a frozen message only once, however many requests contain it. */
+/** Freezes messages, because the search for secrets reads a frozen message only once. */
 function freeze(messages: readonly ChatMessage[]): void {
   for (const message of messages) Object.freeze(message)
 }

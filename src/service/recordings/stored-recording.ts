@@ -19,7 +19,6 @@ import type { RecordingInParts } from './recording-parts.ts'
 /** Number of characters reserved for the end of the run and for the note that the recording is incomplete. */
 const keptForEnd = 10_000
 
-/** The properties of a run that its recording needs. */
 interface RunRecorded {
   readonly id: string
   /** The id of the current execution. */
@@ -30,7 +29,7 @@ interface RunRecorded {
 export interface StoredRecordingParts {
   run: RunRecorded
   shown: Pick<ShownRuns, 'keepRecording' | 'writesInOrder'>
-  /** The secrets that are known before the run starts. */
+  /** The known secrets. The recording adds those that it finds. */
   secrets: RecordingSecrets
   grown(by: number): void
   /** Called when this process stops recording the run. */
@@ -39,18 +38,17 @@ export interface StoredRecordingParts {
 }
 
 /**
- * Records a run in the store of its journal. The redacted recording of a step is stored before the journal records the step. Therefore, any
- * process that resumes the run can continue the recording. If a step is repeated, its new recording replaces the earlier one.
+ * Records a run in the store of its journal. A step's recording is stored before the journal records the step, so that a process that
+ * resumes the run can continue the recording.
  */
 export class StoredRecording extends BoundedRecorder {
   readonly #parts: StoredRecordingParts
   readonly #secrets: RecordingSecrets
-  /** The size of each stored part, and the size of all stored parts, in characters. */
+  /** The size of each stored part, in characters. */
   readonly #sizes: Map<string, number>
   #characters = 0
   /**
-   * The digests of the stored parts. A part is stored again only if its digest changes. The digest changes, for example, if a secret in the
-   * part is recognized later.
+   * The digests of the stored parts. A part is stored again only if its digest changes, for example because another secret in it was found.
    */
   readonly #digests = new Map<string, string>()
   /** The names of the parts that must be stored. */
@@ -59,7 +57,7 @@ export class StoredRecording extends BoundedRecorder {
   #secretsWritten: number | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `left` contains the names of stored parts that no longer form a recording, because other parts were deleted to make room. */
+  /** `left` contains the names of stored parts of a recording whose beginning was deleted to make room. */
   constructor(parts: StoredRecordingParts, earlier?: RecordingInParts, left: readonly string[] = []) {
     const { id } = parts.run
     const sizes = new Map(earlier?.sizes)
@@ -70,13 +68,13 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     for (const name of left) this.#changed.add(name)
-    // An earlier process has already redacted these secrets in the stored parts, so the parts need not be written again.
+    // The stored parts already have these secrets redacted.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
   /**
    * Stores new parts, and redacts newly found secrets in stored parts. Resolves when the journal may record the completed step. Never
-   * rejects: parts whose write failed are written again with the next parts.
+   * rejects: a failed write is repeated with the next parts.
    */
   async keep(): Promise<void> {
     const { live } = this
@@ -106,13 +104,12 @@ export class StoredRecording extends BoundedRecorder {
 
   protected override noted(run: RecordedScope, part: string, value: RecordedPart | undefined): void {
     super.noted(run, part, value)
-    // A nested run has no part of its own, because it is stored with the call that contains it.
     if (run.runId !== this.#parts.run.id) return
     this.#changed.add(part)
     const { steps = {} } = this.live ?? {}
     const { [part]: call } = steps
     if (!isCall(call)) return
-    // If a nested run is repeated, its recording changes inside the call that started it, so every step with this call is stored again.
+    // The call may contain a nested run, which changes if it is repeated. Every step with this call is therefore stored again.
     for (const [key, step] of Object.entries(steps)) if (isCall(step) && step.id === call.id) this.#changed.add(key)
   }
 
@@ -122,7 +119,7 @@ export class StoredRecording extends BoundedRecorder {
     const { isStopped } = this
     const written = await this.#handOver(live, names).catch((error: unknown) => this.#failed(names, error))
     if (!this.#parts.shown.writesInOrder) await written?.stored
-    // If the recording was stopped during this write, the note about the stop must be written, too.
+    // The recording may have been stopped during this write. The part `given` then notes the reason.
     if (!isStopped && this.isStopped) await this.#write(live)
   }
 
@@ -130,14 +127,13 @@ export class StoredRecording extends BoundedRecorder {
   async #handOver(live: RecordedRun, names: Set<string>): Promise<{ stored: Promise<unknown> }> {
     const { run, shown } = this.#parts
     this.#secrets.add(run.redactor.secrets)
-    // The parts are copied before the search for secrets. The run continues meanwhile, and the search doesn't cover anything that the run
-    // adds.
+    // The parts are copied first, because the run may change them while they are searched for secrets.
     const changed = [...names].toSorted(compareSteps).map((name) => partOf(live, name))
     for (const { name, value } of changed) {
       if (isStep(name, value)) await inTurns(this.#secrets.learn({ given: live.given, steps: { [name]: value } }))
     }
     const { size } = this.#secrets
-    // Newly found secrets are removed from all stored parts now instead of at the end, because a run may never end.
+    // Newly found secrets are redacted in all stored parts.
     if ((this.#secretsWritten ?? size) < size) {
       for (const name of ['given', ...Object.keys(live.steps)]) {
         if (names.has(name)) continue
@@ -174,7 +170,6 @@ export class StoredRecording extends BoundedRecorder {
     const secrets = this.#secrets
     if (name === 'given') return this.#jsonOf(name, given, () => secrets.cleanInput(given))
     if (!isStep(name, value)) return this.#jsonOf(name, value, () => secrets.clean(value))
-    // The step is shortened first, so that only the text to be stored is searched.
     const short = shortStep(given, before, value)
     return this.#jsonOf(name, short, () => secrets.cleanStep(short))
   }
@@ -185,12 +180,12 @@ export class StoredRecording extends BoundedRecorder {
   async #jsonOf(name: string, value: object | undefined, clean: () => InParts<object | undefined>): Promise<string> {
     if (value === undefined) return ''
     const isNeeded = name === 'given' || name === 'result'
-    // Once a part could not be stored, no further parts are stored.
+    // A stopped recording gets no new steps.
     if (this.isStopped && !isNeeded && !this.#sizes.get(name)) return ''
     const room = longestRecording - this.#characters + (this.#sizes.get(name) ?? 0) + (isNeeded ? keptForEnd : 0)
     if (!isLargerThan(room, value)) {
       const json = await writeJson((await inTurns(clean())) ?? {})
-      // The final size is checked again, because JSON is longer than the text: it escapes quotes and other characters.
+      // JSON escapes make the text longer, so its final size is checked again.
       if (json.length <= room) return json
     }
     this.stop(tooLong)
@@ -198,7 +193,6 @@ export class StoredRecording extends BoundedRecorder {
   }
 }
 
-/** A part of the recording, as it was when it was read. */
 interface Part {
   name: string
   value: RecordedPart | undefined

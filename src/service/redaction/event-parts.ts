@@ -18,10 +18,7 @@ export function argumentsIn(json: string, most: number): Json | undefined {
   }
 }
 
-/**
- * Returns the secret arguments of each tool. The tools of sub-agents are included, because their pending approvals and questions are shown
- * with the outer run.
- */
+/** Returns the names of each tool's secret arguments. Includes the tools of sub-agents, because the outer run shows their pending calls. */
 export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<string>> {
   const keys = new Map<string, ReadonlySet<string>>()
   const known = new Set<AnyTool>()
@@ -38,10 +35,7 @@ export function secretKeysOf(tools: Iterable<AnyTool>): Map<string, ReadonlySet<
   return keys
 }
 
-/**
- * Redacts the metadata of events. All events of a run share one metadata object. The redacted events share an object, too, because there
- * are many of them.
- */
+/** Redacts the metadata of events. A run may have many events, so they share one redacted object. */
 export class ShownMetadata {
   readonly #secrets: SecretTexts
   #last: { given: JsonObject; shown: JsonObject } | undefined
@@ -74,26 +68,23 @@ export function resultAsJson({ error, ...result }: RunResult): Record<string, un
   return { ...result, toolCalls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) }
 }
 
-/**
- * The number of characters that are searched again as context after they were shown. For example, the name before a value may say that the
- * value is a secret.
- */
+/** The number of shown characters to keep as context for the search. For example, a name before a value may indicate a secret. */
 const keptOfShown = 512
 /**
- * If the text that is held back is longer than this, it is searched again only after it has grown by a quarter. Otherwise, searching a long
- * value would take quadratic time.
+ * Above this length, unshown text is searched again only after it has grown by a quarter. Searching it after every piece would take
+ * quadratic time.
  */
 const mostAtOnce = 1_024
 
 /**
- * Redacts a text that arrives in pieces. The result is the same as for the whole text. The end of a piece that may belong to a secret is
- * held back until this is certain.
+ * Redacts a text that arrives in pieces. The result is the same as for the whole text. The end of a piece is held back while it could be
+ * the start of a secret.
  */
 export class StreamedText {
   readonly #secrets: SecretTexts
   #held = ''
   #shown = ''
-  /** The length at which the text that is held back is searched again. */
+  /** The length at which the unshown text is searched again. */
   #next = 0
   #isHidden = false
 
@@ -128,12 +119,12 @@ export class StreamedText {
     this.#next = this.#held.length < mostAtOnce ? 0 : this.#held.length * 1.25
     const given = text.slice(0, end)
     this.#shown = given.slice(-keptOfShown)
-    // A match that starts in the text that was already shown is ignored: an earlier search, with more context, found no secret there.
+    // An earlier search, with more context, found no secret in the shown text.
     const parts = look.found.filter(({ from }) => from >= start && from < end)
     return hideParts(given, parts, start)
   }
 
-  /** Hides the whole rest of the text with one placeholder. */
+  /** Replaces the rest of the text with one placeholder. */
   #hideAll(): string {
     this.#held = ''
     if (this.#isHidden) return ''

@@ -26,7 +26,7 @@ import { hiddenParts } from './hidden-arguments.ts'
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
 type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 
-/** The parts of a run, or of a nested run, that are held back until they can be redacted. */
+/** The texts and arguments of one run that are held back until they can be redacted. */
 interface Held {
   texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
   /** The calls that the model is writing, by their index in the response. */
@@ -51,8 +51,8 @@ const ownFields = new Set([
 
 /**
  * Redacts the events and the result of one run. Hides values with names that suggest a secret, the arguments that a tool lists in
- * `secrets`, and every later text that quotes such a value. Collects the argument chunks of a call and sends them as one, because a secret
- * can't be recognized in a chunk. Holds back the end of a text if it may be the start of a secret.
+ * `secrets`, and every later text that quotes such a value. Sends the arguments of a call in one event, because a secret can't be
+ * recognized in a chunk. Holds back the end of a text if it may be the start of a secret.
  */
 export class EventRedactor {
   /** The tools that have secret arguments. */
@@ -105,8 +105,7 @@ export class EventRedactor {
       case Event.REASONING_DELTA:
         return this.#takeText(event, held)
       default:
-        // Most events don't end the texts that are held back. For example, a call that a model writes as text may start before the text
-        // around the call has ended.
+        // Texts may continue after such an event, so `endsText` decides.
         return [
           ...(await this.#takeInputs(held)),
           ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),
@@ -210,7 +209,7 @@ export class EventRedactor {
   async #clean(event: RunEvent): Promise<RunEvent> {
     if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_END) {
-      // The value that the tool returned is left out, because `content` contains it as the model gets it.
+      // The raw return value is left out, because `result` contains it as text.
       const { value: _value, args, ...end } = event
       const result = await this.#hideText(event.result, event.tool)
       return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }
@@ -251,7 +250,7 @@ export class EventRedactor {
     return { ...clean, toolCalls } as ChatMessage
   }
 
-  /** Redacts content. `tool` is the tool that returned the result. It is undefined if the content is not a result. */
+  /** Redacts content. `tool` is set if the content is that tool's result. */
   async #cleanContent(content: Content, tool: string | undefined): Promise<Content> {
     if (typeof content === 'string') return this.#hideText(content, tool)
     const parts: ContentPart[] = []
@@ -265,7 +264,7 @@ export class EventRedactor {
     return parts
   }
 
-  /** Redacts a text. `tool` is the tool that returned the result. It is undefined if the text is not part of a result. */
+  /** Redacts a text. `tool` is set if the text is from that tool's result. */
   #hideText(text: string, tool: string | undefined): Promise<string> {
     const keys = tool === undefined ? noKeys : this.#keysOf(tool)
     return this.#once(`result of ${tool}`, text, () => inTurns(redactTextInParts(text, this.#secrets, keys)))
@@ -316,10 +315,7 @@ export class EventRedactor {
     else for (const secret of secretTexts(args, this.#keysOf(tool))) this.#secrets.add(secret)
   }
 
-  /**
-   * Remembers arguments that could not be parsed. `SecretTexts` keeps only the beginning of a long text. That is enough, because an error
-   * quotes no more.
-   */
+  /** Remembers arguments that could not be parsed. */
   #learnText(json: string): void {
     if (json.length >= 3) this.#secrets.add(json)
   }
@@ -331,7 +327,7 @@ export class EventRedactor {
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** Whether this event ends the texts of a model's response. A response that was cut off may be continued, so its texts don't end. */
+/** Whether this event ends the texts of a model's response. A truncated response may be continued. */
 function endsText(event: RunEvent): boolean {
   if (event.type === Event.MODEL_END) return event.finishReason !== 'length'
   return event.type === Event.RUN_END || (event.type === Event.MODEL_START && !event.continues)

@@ -8,7 +8,7 @@ import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 
 /** A decision sent over the API. */
 export type GivenDecision = Decision & {
-  /** Whether the client accepts that the decision also applies to the parts of the call that it can't see. */
+  /** Whether the decision may apply to hidden parts of the call. */
   acknowledgeHidden?: boolean
 }
 
@@ -22,10 +22,7 @@ const maxLength = 500
 /** Maximum number of paths in an error message. */
 const maxNamed = 5
 
-/**
- * Returns the paths of the hidden parts of a pending item, as JSON Pointers into the shown item. Returns at most 100 paths each for `args`
- * and `about`.
- */
+/** Returns JSON Pointers to the hidden parts of a pending item, at most 100 each for `args` and `about`. */
 export function hiddenParts(item: Pick<PendingItem, 'args' | 'about'>, shown: { args?: unknown; about?: unknown }): string[] {
   return [...firstOf(differences(item.args, shown.args, '/args')), ...firstOf(differences(item.about, shown.about, '/about'))]
 }
@@ -38,10 +35,7 @@ function* firstOf(paths: Iterable<string>): Iterable<string> {
   }
 }
 
-/**
- * Yields the paths at which `shown` differs from `value`. The entries of objects are compared by position, because keys may be redacted but
- * keep their order.
- */
+/** Yields the paths at which `shown` differs from `value`. Entries of objects are compared by position, because keys may be redacted. */
 function* differences(value: unknown, shown: unknown, path: string): Iterable<string> {
   if (Object.is(value, shown)) return
   const isLike = isHolder(value) && isHolder(shown) && Array.isArray(value) === Array.isArray(shown)
@@ -72,8 +66,8 @@ function isHolder(value: unknown): value is object {
 }
 
 /**
- * Converts decisions from the API to decisions on a run. Throws an `HttpProblem` 400 if a decision approves or answers an item with hidden
- * parts without acknowledging these parts. Also throws it if the arguments of a decision contain the placeholder of a hidden value.
+ * Converts decisions from the API to decisions on a run. Throws an `HttpProblem` 400 if a decision ignores hidden parts of the call, or
+ * contains the placeholder of a hidden value.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   const itemOf = itemFinder(pending)
@@ -85,7 +79,7 @@ export function checkDecisions(given: readonly GivenDecision[], pending: readonl
   })
 }
 
-/** Throws an `HttpProblem` 400 if a decision has unknown fields, or has the field `by`, which is always the name of the token. */
+/** Throws an `HttpProblem` 400 if a decision has unknown fields. The field `by` is not allowed, because the token identifies the caller. */
 function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: PendingItem | undefined, param: string): void {
   if ('by' in given) {
     const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`

@@ -41,8 +41,8 @@ interface KeptOfCaller {
 const pruneEveryMs = 60_000
 
 /**
- * Stores responses. Each response has its own session with the whole conversation. Any response can therefore be continued several times,
- * even if earlier responses were deleted. The stored data contains secrets.
+ * Stores responses. Each response is stored with its whole conversation, so that it can be continued even if earlier responses were
+ * deleted. The stored data contains secrets.
  */
 export class KeptResponses {
   readonly #bounds: () => RunBounds
@@ -51,13 +51,10 @@ export class KeptResponses {
   #endPool: () => Promise<void> = async () => {}
   #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
-  /**
-   * The responses that this process has stored, by caller. If the total is too large, the caller with the most responses loses its oldest
-   * responses, so that callers don't displace each other's responses.
-   */
+  /** The responses that this process has stored, by caller. If there are too many, the caller with the most loses its oldest. */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
-  /** The latest read of each caller. Settles when this read is done. */
+  /** Each caller's latest call of `find`. The next one waits for it. */
   readonly #reading = new Map<string, Promise<void>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {
@@ -66,7 +63,7 @@ export class KeptResponses {
     this.#timer = setInterval(() => this.#pruneOrLog(), pruneEveryMs).unref()
   }
 
-  /** Opens the store of responses, in the same place as runs. Rejects with `session_failed`. */
+  /** Opens the store of responses. Rejects with `session_failed`. */
   async open(place: RunPlace): Promise<void> {
     if (place.kind === 'memory') return
     if (place.kind === 'sqlite') this.#store = await openFile(place.folder, this.#logger)
@@ -76,12 +73,12 @@ export class KeptResponses {
       this.#endPool = () => pool.end()
       await sessions.migrate()
     }
-    // Reads once, so that an unreadable store is noticed now. If the store is locked, expired responses are deleted later.
+    // Fails now if the store can't be read.
     await this.#store.read('', {})
     await this.#pruneOrLog()
   }
 
-  /** Stores a response. Resolves with false if the response is too large, or if storing it failed, which is logged. */
+  /** Stores a response. Resolves with false if the response is too large, or if writing fails. Logs the error. */
   async keep(id: string, caller: Caller, parts: ResponseParts): Promise<boolean> {
     const kept = this.#keep(id, identityOf(caller), parts).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
@@ -93,8 +90,8 @@ export class KeptResponses {
 
   /**
    * Passes a stored response to `use`, and resolves with the result of `use`. Resolves with undefined if the response is not stored or
-   * belongs to another caller. Each caller's responses are read one at a time, because they may be large. `use` may throw, for example if
-   * there is no room for the response. Rejects with `session_failed`, or with the error that `use` throws.
+   * belongs to another caller. Each caller's responses are read one at a time, because they may be large. Rejects with `session_failed`, or
+   * with the error that `use` throws.
    */
   async find<T>(id: string, caller: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
     const name = identityOf(caller)
@@ -119,7 +116,7 @@ export class KeptResponses {
   async #read(key: string): Promise<KeptResponse | undefined> {
     const kept = await this.#store.get(key)
     if (kept === undefined) return undefined
-    // If the response seems to have expired, the store decides, because the clock of this process may be wrong.
+    // Only the store's clock decides whether the response has expired.
     if (kept.updatedAt < Date.now() - this.#bounds().ageMs) await this.#prune()
     const [json, input, ...messages] = await this.#store.read(key, {})
     return json === undefined || input === undefined ? undefined : { json, input: JSON.parse(input), messages }
@@ -174,10 +171,7 @@ export class KeptResponses {
     }
   }
 
-  /**
-   * Returns the caller for whom `measure` returns the highest value, if the sum over all callers exceeds `limit`. Otherwise returns
-   * undefined.
-   */
+  /** Returns the caller with the highest `measure`, or undefined if the sum of all callers is within `limit`. */
   #mostOf(measure: (own: KeptOfCaller) => number, limit: number): { caller: string; own: KeptOfCaller } | undefined {
     let total = 0
     let most: { caller: string; own: KeptOfCaller } | undefined
@@ -188,7 +182,7 @@ export class KeptResponses {
     return total > limit ? most : undefined
   }
 
-  /** Deletes expired responses, including those of other processes. Logs an error. */
+  /** Deletes expired responses, including those of other processes. Logs errors instead of rejecting. */
   #pruneOrLog(): Promise<void> {
     return this.#prune().catch((error: unknown) => {
       this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
@@ -264,7 +258,7 @@ async function openDatabase({ url, schema = 'toolloop' }: Extract<RunPlace, { ki
   const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
   const { postgresSessions } = await import('../../sessions/postgres/index.ts')
   const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
-  // An idle connection in the pool was lost. The pool will open another connection.
+  // The pool replaces lost connections.
   pool.on('error', (error) => logger.warn({ error: messageOf(error) }, 'a connection to the database of the responses was lost'))
   // The responses have their own schema, so that deleting them does not affect sessions of the application in the same database.
   return { sessions: postgresSessions({ pool, schema: `${schema}_responses` }), pool }

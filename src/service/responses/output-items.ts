@@ -40,17 +40,13 @@ export function outputText(text: string): OutputText {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** An item with streamed text. */
 export type TextItem = MessageItem | ReasoningItem
 
 export function summaryText(text: string): ReasoningItem['summary'][number] {
   return { type: 'summary_text', text }
 }
 
-/**
- * For each type of item with text: the names of its events, the name of the field with the index of its part, and a function that creates
- * this part.
- */
+/** The names of the events that stream an item's text, and of the field with the index of its part. */
 export const textEvents: Readonly<Record<TextItem['type'], { part: string; text: string; number: string; partOf(text: string): object }>> =
   {
     message: { part: 'response.content_part', text: 'response.output_text', number: 'content_index', partOf: outputText },

@@ -16,10 +16,7 @@ interface NamespaceTool {
   tools: FunctionTool[]
 }
 
-/**
- * A tool in a request. Tools with any other type can't be used here: either the provider runs them, such as `web_search`, or their input is
- * not JSON.
- */
+/** A tool in a request. Other types, such as `web_search`, are not supported. */
 export type RequestedTool = FunctionTool | NamespaceTool | { type: string }
 
 /** The name of a function in a request. */
@@ -34,7 +31,7 @@ const mostFunctions = 512
 /** The tools of a request. A tool may have one name for the agent and another name for the client. */
 export interface ReadTools {
   tools: ClientTool[]
-  /** The types of the tools that were left out, because only their provider can run them. */
+  /** The types of the tools that are not supported. */
   leftOut: string[]
   /** Returns the name that the client uses for a tool. */
   writtenName(tool: string): WrittenName
@@ -77,7 +74,7 @@ function isNamespace(tool: RequestedTool): tool is NamespaceTool {
   return tool.type === 'namespace'
 }
 
-/** Returns the agent's name for the tool of a call in the input. */
+/** Returns the agent's name for the tool of a `function_call` item. */
 export function calledName({ name, namespace }: JsonObject): string {
   return typeof namespace === 'string' && namespace !== '' ? nameIn(namespace, String(name)) : String(name)
 }

@@ -39,7 +39,7 @@ export class ResponseReply implements ClientReply {
   readonly #output: OutputItem[] = []
   #events = 0
   #open: { item: TextItem; text: string; iteration: number } | undefined
-  /** The state at the last model request. */
+  /** What to restore if a retry discards text. */
   #before: { items: number; open: { item: TextItem; text: string; iteration: number } | undefined } = { items: 0, open: undefined }
   /** The texts of all message items. */
   readonly #said = new SaidText()
@@ -62,13 +62,11 @@ export class ResponseReply implements ClientReply {
     this.#write('response.in_progress', () => ({ response }))
   }
 
-  /** The input items of the request. */
   get input(): JsonObject[] {
     const { id, request } = this.#options
     return inputItems(request.input, id)
   }
 
-  /** The response in its current state. */
   get response(): object {
     return this.#response ?? this.#inProgress()
   }
@@ -85,7 +83,7 @@ export class ResponseReply implements ClientReply {
     return this.#isBeingKept
   }
 
-  /** Whether the reply can drop text of a model response that is cut off. A streamed reply can't, because its events have been sent. */
+  /** Whether text can be taken back if a model response breaks off. A streamed reply has already sent its events. */
   get takesBack(): boolean {
     return this.frames === undefined
   }
@@ -190,7 +188,7 @@ export class ResponseReply implements ClientReply {
     this.#write('response.output_item.done', () => ({ output_index: place.output_index, item }))
   }
 
-  /** Returns the position of the only part of the newest item. */
+  /** Returns the fields that locate the text of the newest item. */
   #placeIn(item: TextItem): { item_id: string; output_index: number } {
     return { item_id: item.id, output_index: this.#output.length - 1, [textEvents[item.type].number]: 0 }
   }
@@ -220,7 +218,7 @@ export class ResponseReply implements ClientReply {
     return { ...this.#settings, status: 'in_progress', output: [...this.#output], usage: null, error: null, incomplete_details: null }
   }
 
-  /** Writes an event. If the fields are large and stay in memory anyway, pass a function that returns them. */
+  /** Writes an event. A function is called when the event is read, so that its fields take no memory until then. */
   #write(type: string, fields: object | (() => object)): void {
     const { frames } = this
     if (frames === undefined) return
@@ -229,7 +227,7 @@ export class ResponseReply implements ClientReply {
     frames.push(typeof fields === 'function' ? () => write(fields()) : write(fields))
   }
 
-  /** Formats an error. Clients read it from either of two fields. */
+  /** Formats an error. Some clients read `error`, others the top level. */
   #failureFrame(problem: HttpProblem): string {
     const { error } = errorBody(problem)
     const { code, message, param } = error

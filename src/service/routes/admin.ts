@@ -138,7 +138,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         try {
           const feed = runs.feed.of(caller.tenant)
           const response = streams.respond(new LogReader(feed, { after: readLastEventId(request) }), { onClose: release })
-          // The feed now has a reader, so new events are no longer buffered. The events that were buffered so far are shown now.
+          // Events are buffered while the feed has no reader.
           await runs.showAll()
           return response
         } catch (error) {
@@ -150,7 +150,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** The state of the configuration that a caller with a tenant sees. */
+/** Callers with a tenant see this instead of the configuration's state. */
 const nothingChanged = { file: null, reloads: 0, lastError: null, needsRestart: [] }
 
 function describeSkills({ skills, problems }: FoundSkills): object {

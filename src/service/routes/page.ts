@@ -46,7 +46,7 @@ export async function servePage(name: string, request: Request, folder?: URL): P
   const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
     const isThere = (await readIn(folder, 'index.html')) !== undefined
-    // A CommonJS bundle has no `import.meta.url`.
+    // `import.meta.url` is undefined in a CommonJS bundle.
     const isSource = /\.ts$/.test(import.meta.url)
     const why = isThere
       ? 'has no such file'

@@ -177,9 +177,9 @@ function withoutInstructions(messages: readonly ChatMessage[], { instructions }:
 }
 
 /**
- * Returns the conversation to answer. If the request continues a response, it starts with the conversation of that response. The
- * conversation counts towards the caller's responses in progress until `release` is called. Rejects with an `HttpProblem`: 400 if the input
- * is invalid, 404 if the earlier response is unknown, or 429 if there is no room for its conversation.
+ * Returns the conversation to answer. An earlier conversation counts towards the caller's limit on unread responses until `release` is
+ * called. Rejects with an `HttpProblem`: 400 if the input is invalid, 404 if the earlier response is unknown, or 429 if the limit is
+ * exceeded.
  */
 async function conversationOf(
   request: ResponseRequest,

@@ -180,7 +180,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       responses: { 200: aRun },
       answer: async (call) => {
         const run = await find(call, parts)
-        // The response may be refused only if the run has already ended, because then the request had no other effect.
+        // If the run has already ended, the request has no effect, and the response may be refused.
         const mustArrive = run.status !== 'ended'
         await runs.cancel(run, 'cancelled')
         return respondWith(run, call, parts, { mustArrive })
@@ -272,8 +272,8 @@ function accepts(request: Request): boolean {
 }
 
 /**
- * Waits until the run that `begin` returns has ended, or until the client disconnects. In the second case, the run continues. The room for
- * the response is checked before `begin` is called, because a client that is refused would start the run again.
+ * Waits until the run has ended or the client disconnects. The limits are checked before the run begins, because a refused client would
+ * start it again.
  */
 async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: ServiceParts): Promise<Answer> {
   const { request } = call
@@ -290,10 +290,7 @@ async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: Se
   }
 }
 
-/**
- * Streams the events of the run that `begin` returns. The stream is admitted before `begin` is called, because a client that is refused
- * would start the run again.
- */
+/** Streams the events of a run. The limits are checked before the run begins, because a refused client would start it again. */
 async function streamEvents(
   begin: () => ServiceRun | Promise<ServiceRun>,
   { caller }: Call,
@@ -311,7 +308,7 @@ async function streamEvents(
 }
 
 function readerOf(run: ServiceRun, after: number): LogReader {
-  // Keeps the first ending, so that a slow reader gets it even if the run has resumed meanwhile.
+  // A slow reader gets this result even if the run has resumed meanwhile.
   let ended: string[] | undefined
   void run.ended.then(() => {
     ended = run.toParts()
@@ -343,7 +340,7 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Answer> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  // The room for the response is checked first, so that a caller without room can retry before anything is decided.
+  // The limit is checked before anything is decided, so that a refused caller can retry.
   parts.limiter.checkCharacters(call.caller.name)
   const outcome = parts.runs.pauseOf(run)
   const { waitsFor, summary } = outcome

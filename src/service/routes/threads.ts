@@ -24,7 +24,7 @@ const events: RouteResponse = { description: 'Events', types: ['text/event-strea
 const nothing: RouteResponse = { description: 'No response is running' }
 const model = { name: 'model', description: 'The model. Default `toolloop`.' }
 
-/** The routes for pages, which use the AI SDK's `useChat` or AG-UI. Their runs are also available at `/v1/runs`. */
+/** The routes for web pages that use the AI SDK's `useChat` or AG-UI. Their runs are also available at `/v1/runs`. */
 export function threadRoutes(parts: ServiceParts): Route[] {
   const once = new StartOnce(parts.runs)
   return [

@@ -7,10 +7,7 @@ import type { RunStore } from '../runs/run-store.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { identityOf } from '../tenants/tenant.ts'
 
-/**
- * Starts a run with this id. `request` is the digest of the request. At most one call is in progress for each key. If the call rejects, its
- * error becomes the response.
- */
+/** Starts a run with this id. `request` is the digest of the request. At most one call is in progress for each key. */
 export type Begin = (id: string, request: string | undefined) => Promise<ServiceRun>
 
 /** The header of a request that can be repeated safely, as documented in the API. */
@@ -44,8 +41,8 @@ export class StartOnce {
   }
 
   /**
-   * Starts a run with `begin`, unless a request with the same key has already started one. In that case, returns the existing run.
-   * `otherwise` is the id of the new run if the request has no key.
+   * Starts a run with `begin`, unless a request with the same key has already started one. In that case, returns the existing run. Without
+   * a key, the new run gets the id `otherwise`.
    */
   async start(call: Call, otherwise: string, begin: Begin): Promise<ServiceRun> {
     const id = idOf(call)
@@ -99,7 +96,6 @@ function idOf({ request, caller, url }: Call): string | undefined {
   return `run_${parts.join('-')}`
 }
 
-/** Returns the digest of the body and the query. */
 function digestOf({ body, url }: Call): string {
   return hashOf([body as Json, url.search])
 }

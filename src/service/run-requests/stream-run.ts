@@ -16,8 +16,8 @@ interface StreamParts {
 }
 
 /**
- * Returns an event stream that follows the run until the reader leaves. `open` creates the content of the stream once the run is followed.
- * Rejects with an `HttpProblem` if the events of the run can't be read.
+ * Returns an event stream that follows the run until the reader leaves. `open` creates the content of the stream. Rejects with an
+ * `HttpProblem` if the events of the run can't be read.
  */
 export async function streamRun(
   run: ServiceRun,

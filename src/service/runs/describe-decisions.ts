@@ -12,7 +12,6 @@ import type { ServiceRun } from './service-run.ts'
 /** Maximum size of a value that is stored completely, in characters of JSON. */
 const longest = 65_536
 
-/** Decisions on a run, and the data that is needed to carry them out. */
 export interface Decided {
   decisions: readonly Decision[]
   by: Caller
@@ -33,7 +32,7 @@ export function signed(decisions: readonly Decision[], { name }: Caller): Decisi
 
 /**
  * Describes each decision as redacted JSON: the decided item, the decision, who made it, and when. Items of sub-agents are included.
- * `pending` contains the items in the form in which they were shown.
+ * `pending` contains the redacted items that the client saw.
  */
 export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
   const at = new Date().toISOString()
@@ -102,10 +101,7 @@ export class DecisionNote {
     this.#run.decisions = [...this.#before, ...decisions]
   }
 
-  /**
-   * Removes the record of a decision that could not be carried out. Never rejects. If removing the record fails, the record stays, as a
-   * record of what was requested.
-   */
+  /** Removes the record of a decision that could not be carried out. Never rejects. */
   async withdraw(): Promise<void> {
     this.#run.decisions = this.#before
     await this.#shown.withdrawDecisions(this.#run.id, this.#id).catch(() => {})

@@ -18,15 +18,13 @@ export interface Execution {
   /** The store of the recordings. Undefined if recordings are in memory. */
   readonly recordings: ShownRuns | undefined
   runnerOf(agent: Agent): AgentRunner
-  /** Resumes a waiting run. */
   resume(run: ServiceRun, agent: Agent, options: ResumeOptions): Promise<RunStream>
-  /** Returns the sink of an execution's events. */
   sinkOf(run: ServiceRun): EventSink
   /** Stores messages for a run until the run reads them. Resolves with false if the run can't receive messages any more. */
   say(run: ServiceRun, messages: readonly ChatMessage[]): Promise<boolean>
-  /** Ends an execution: stores the outcome and settles the run. Rejects if storing fails. */
+  /** Stores the outcome of a run that has ended or paused. Rejects if storing fails. */
   end(run: ServiceRun, outcome: Outcome): Promise<void>
-  /** Called if an error in this process prevents it from following an execution to its end. */
+  /** Called if this process can't follow the run to its end because of an error. */
   breakOff(run: ServiceRun): Promise<void>
   /** Called if a run could not be started. */
   discard(run: ServiceRun): void

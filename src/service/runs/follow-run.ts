@@ -18,10 +18,10 @@ export interface RunObserver {
 
 /** Receives the events of one run before they are redacted. Contract: called synchronously; must not throw. */
 export interface RunWatcher {
-  /** Whether the watcher can discard text that it has already received, if the response is cut off and starts again. Default true. */
+  /** Whether the watcher can discard text that a retry replaces. Default true. */
   readonly takesBack?: boolean
   event(event: RunEvent): void
-  /** Called when the run has ended. The result is undefined if the run could not be followed to its end, because of an internal error. */
+  /** Called when the run has ended. The result is undefined if an internal error prevented the run from being followed to its end. */
   over(result: RunResult | undefined): void
 }
 
@@ -45,11 +45,10 @@ export function newFeed({
   )
 }
 
-/** Defines how a run is followed. */
 export interface Following {
   watcher?: RunWatcher | undefined
   sink: EventSink
-  /** Called when the execution has ended, to release its place among the caller's concurrent runs. */
+  /** Releases the run's place among the caller's concurrent runs. */
   giveBack(): void
 }
 
@@ -146,5 +145,5 @@ export async function showEvent(run: ServiceRun, event: RunEvent, sink: EventSin
   }
 }
 
-/** Before one of these events, a run may have found and removed secrets. `stream.hidden` contains the removed secrets. */
+/** Before these events, the run may have added secrets to `stream.hidden`. */
 const hiding: ReadonlySet<EventName> = new Set<EventName>(['TOOL_INPUT_DELTA', 'TOOL_CALL_START', 'TOOL_CALL_REJECTED', 'DECISION_NEEDED'])

@@ -53,7 +53,7 @@ export class ResumedRuns {
     // The run may have been resumed meanwhile, and may now wait for another decision.
     if (this.pauseOf(run) !== outcome) throw notWaiting(run, 'decided already')
     const { control, signal } = run
-    // The run is admitted before anything is stored. If the caller is refused, the run is therefore unchanged, even if this process dies.
+    // The limit is checked first, so that the run is unchanged if the caller is refused.
     const giveBack = limiter.admitRun(run.head.caller.name)
     running.add(run)
     run.takeUp()
@@ -93,7 +93,7 @@ export class ResumedRuns {
     const { control, signal } = run
     running.add(run)
     run.takeUp()
-    // The run is only counted, because it was admitted when it started.
+    // The limit was checked when the run started.
     const giveBack = limiter.countRun(run.head.caller.name)
     try {
       await recorded.readEvents(run)

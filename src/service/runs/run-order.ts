@@ -6,16 +6,15 @@ import { type ChatMessage, hasToolCalls, isJsonObject, type JsonObject } from '.
 import { HttpProblem } from '../http/problem.ts'
 import type { RunHead } from './stored-run.ts'
 
-/** The input of a run, its options, and the values from which its head is made. */
+/** Everything that is needed to start a run. */
 export interface RunOrder extends Omit<RunHead, 'tags' | 'createdAt' | 'said'> {
   input: RunInput
   options: RunOptions
 }
 
 /**
- * Returns an order with the final metadata of the run, which is merged from three sources. The tenant of the caller takes precedence over
- * `own`, the metadata that the program sets for all runs. Both take precedence over the request. Throws an `HttpProblem` 403 if the request
- * contradicts the tenant.
+ * Merges the metadata of a run. The caller's tenant takes precedence over the program's metadata (`own`), and both over the request. Throws
+ * an `HttpProblem` 403 if the request contradicts the tenant.
  */
 export function orderOfTenant(order: RunOrder, own: JsonObject | undefined): RunOrder {
   const { caller, options } = order
@@ -36,23 +35,18 @@ export function headOfOrder({ id, caller, agent, kind, thread, clientTools, requ
   return { id, caller, agent, kind, thread, tags, clientTools, request, createdAt: new Date().toISOString(), said: beginningOf(input) }
 }
 
-/**
- * Returns the beginning of the last user message. It is longer than the text that is shown, so that a secret is redacted as a whole. The
- * input is not validated yet.
- */
+/** Returns the beginning of the last user message. It is longer than the shown title, so that a secret at the end is recognized. */
 function beginningOf(input: RunInput): string {
   const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
   const last = messages.findLast((message) => isJsonObject(message) && message.role === 'user')
   const content: unknown = isJsonObject(last) ? last.content : ''
   const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
   const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
-  // The slice is copied, because a slice would keep the whole text in memory.
+  // A slice would keep the whole text in memory, so it is copied.
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
-/**
- * Maximum number of calls in one message. The limit is needed because all calls of a message are processed in one turn of the event loop.
- */
+/** Maximum number of calls in one message. More calls would block the event loop for too long. */
 export const mostCalls = 4_000
 
 /** Converts messages to the form that a run needs. Throws `invalid_message`. */

@@ -21,28 +21,25 @@ export interface RecordOption {
 type RecordingBounds = Pick<RunBounds, 'recordingCharacters' | 'recordsInMemory'>
 
 /**
- * Keeps the recordings of runs. The recording of a run with a journal is stored next to the journal for as long as the run is stored. Other
- * recordings are kept in memory. If there are too many, the oldest recordings are deleted.
+ * The recordings of runs. A run with a journal is recorded in the store, and other runs in memory. If there are too many, the oldest
+ * recordings are deleted.
  */
 export class RunRecordings {
   readonly #secrets: Iterable<string>
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** The recorders, in the order in which the latest executions of their runs started. */
+  /** The recorders by run. The run that was resumed or started first comes first. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 
-  /** `secrets` contains the secrets of the environment, which are always redacted. */
+  /** `secrets` contains texts that are redacted in every recording. */
   constructor(secrets: Iterable<string>, bounds: () => RecordingBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
     this.#secrets = secrets
   }
 
-  /**
-   * Returns the recording option of an execution that is about to start. `shown` is the store beside the run's journal, if the run has a
-   * journal.
-   */
+  /** Returns the recording option of an execution that is about to start. `shown` is the store of a run that has a journal. */
   async optionFor(run: ServiceRun, shown: Shown | undefined): Promise<RecordOption> {
     const { recordingCharacters, recordsInMemory } = this.#bounds()
     if (recordingCharacters === 0 || (shown === undefined && !recordsInMemory)) return {}
@@ -115,7 +112,7 @@ export class RunRecordings {
   }
 
   #grown(runId: string, recorder: BoundedRecorder, by: number): void {
-    // A recorder that was deleted may still be recording, so its size no longer counts.
+    // A deleted recorder may still be recording, but no longer counts.
     if (this.#recorders.get(runId) === recorder) this.#grow(by)
   }
 

@@ -166,8 +166,7 @@ export class RunStore {
     } catch (error) {
       giveBack()
       this.#running.delete(run)
-      // Settles the run, because a client may already have found it by its thread. Also discards it, because the run may have been stored,
-      // and the client will start another run after this error.
+      // A client may already be following the run, and the run may already be stored.
       run.settle(abortedWith('it could not be started'))
       execution.discard(run)
       throw notStored('The run', error)

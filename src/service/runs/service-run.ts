@@ -40,7 +40,6 @@ export interface Hiding {
 
 let runs = 0
 
-/** One run of the service, from its order to its outcome. */
 export class ServiceRun {
   #head: RunHead
   readonly log: EventLog
@@ -68,7 +67,6 @@ export class ServiceRun {
   #usedBefore: Usage | undefined
   #waitedMs: number
 
-  /** Creates a run, or restores a stored run in any process. */
   constructor(
     stored: RunSnapshot,
     tools: readonly AnyTool[],
@@ -142,12 +140,12 @@ export class ServiceRun {
     return this.#abort.signal
   }
 
-  /** The announced outcome. Undefined while the run is running. */
+  /** The stored outcome. Undefined while the run is running. */
   get outcome(): Outcome | undefined {
     return this.#outcome
   }
 
-  /** The outcome, if it is known, even if it has not been announced yet. */
+  /** The outcome, even if it is not stored yet. */
   get coming(): Outcome | undefined {
     return this.#outcome ?? this.#coming
   }
@@ -167,7 +165,7 @@ export class ServiceRun {
     this.#abort.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** Marks the run as running again. Messages to the run are still delivered. */
+  /** Marks the run as running again. */
   takeUp(): void {
     this.#coming = undefined
     if (this.#outcome === undefined) return
@@ -177,18 +175,17 @@ export class ServiceRun {
     this.#ending = Promise.withResolvers()
   }
 
-  /** Starts an execution, which is identified by `attempt`. */
   beginAttempt(attempt: string): void {
     this.#attempt = attempt
   }
 
-  /** Stops tracking the run in this process, because the run continues in another process, or later. */
+  /** Called when this process stops following the run, which continues elsewhere or later. */
   leave(): void {
     this.#ending.resolve()
     this.log.wake()
   }
 
-  /** Sets the outcome of the run. The outcome is announced once it is stored. */
+  /** Sets the outcome that is about to be stored. */
   comeTo(outcome: Outcome): void {
     this.#coming = outcome
   }
@@ -202,16 +199,13 @@ export class ServiceRun {
     this.log.wake()
   }
 
-  /** Returns the data that is needed to show the run later. It is smaller than the run itself. */
+  /** Returns the data that is needed to show the run later. */
   toStored(): RunSnapshot {
     const secrets = this.#redactor === undefined ? [] : this.ownSecrets
     return { head: this.#head, secrets, hidesAll: this.#redactor?.secrets.isFull === true }
   }
 
-  /**
-   * Drops the client's tools, which may be large. Called when no more calls of these tools can arrive. Redaction doesn't need the tools,
-   * because client tools have no secret arguments.
-   */
+  /** Drops the client's tools to save memory. Redaction doesn't need them, because client tools have no secret arguments. */
   forgetClientTools(): void {
     if (this.#head.clientTools.length === 0) return
     const ofClient = new Set(this.#head.clientTools)
@@ -219,7 +213,6 @@ export class ServiceRun {
     this.#head = { ...this.#head, clientTools: [] }
   }
 
-  /** Converts a result to an outcome. */
   async outcomeOf(result: RunResult): Promise<Outcome> {
     const { state, ...told } = result
     // Only the summary and the events of a chat are stored, because its client has the conversation and the answer.
@@ -240,7 +233,6 @@ export class ServiceRun {
     }
   }
 
-  /** Redacts a summary that `endOf` has returned. */
   redactSummary({ output, tools, error, ...others }: OutcomeSummary): OutcomeSummary {
     const redacted = (text: string) => this.redactor.redactText(text)
     return {
@@ -251,7 +243,7 @@ export class ServiceRun {
     }
   }
 
-  /** Returns the searchable words of a run with this outcome, without its title. */
+  /** Returns the words that a search of runs matches, in addition to the title. */
   wordsOf(summary: OutcomeSummary): string {
     return wordsOf(this.id, this.head, summary)
   }

@@ -4,7 +4,7 @@ import { Backlog, isDelta, pieceOf } from '../../ui/web/deltas.ts'
 
 /** Maximum size of the events of a run that are kept unchanged, in characters. */
 const mostKept = 262_144
-/** Estimates of memory, in characters: for an event in addition to its texts, and for each value in an event. */
+/** Estimated memory of an event without its texts, and of each value in it, in characters. */
 const perEvent = 200
 const perValue = 8
 

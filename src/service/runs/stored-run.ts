@@ -32,14 +32,11 @@ export interface Outcome {
   status: Exclude<RunStatus, 'running'>
   /** The time at which the run ended or paused, in ISO 8601. */
   finishedAt: string
-  /** How long the run has waited, according to the store. */
+  /** How long the run has waited, by the store's clock, in milliseconds. */
   waitedMs?: number
   /** The summary, without secrets. */
   summary: OutcomeSummary
-  /**
-   * The complete result, as redacted JSON. It is stored as text, because the size of a text is known, and because a text keeps no other
-   * objects in memory. `''` if nobody will request the result.
-   */
+  /** The complete result, as redacted JSON. `''` for the result of a chat, which only the chat's client gets. */
   result: string
   /** The state from which a paused run resumes, as JSON. Never sent to clients. */
   state?: string
@@ -71,7 +68,7 @@ export interface RunSnapshot
   outcome?: Outcome
 }
 
-/** Returns the outcome of an aborted run. `known` has the summary and the result so far, if there are any. */
+/** Returns the outcome of an aborted run. */
 export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
   const { summary, result = '' } = known
   return {

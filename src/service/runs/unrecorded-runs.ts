@@ -21,14 +21,11 @@ interface UnrecordedRunsParts {
   shown: ShownRuns
   bounds(): RunBounds
   feed: ByTenant<EventLog>
-  /** Whether the store is in memory. If so, the events of a chat may stay in the buffer until a client asks for them. */
+  /** Whether the store is in memory. */
   inMemory: boolean
 }
 
-/**
- * Executes runs without a journal: chats, which end when their client disconnects, and all runs if the store is in memory. A run is stored
- * when it has paused or ended.
- */
+/** Executes chats, and all runs if the store is in memory. These runs have no journal. They are stored when they pause or end. */
 export class UnrecordedRuns implements Execution {
   readonly recordings = undefined
   readonly #parts: UnrecordedRunsParts
@@ -44,7 +41,7 @@ export class UnrecordedRuns implements Execution {
   async resume(run: ServiceRun, { runner }: Agent, options: ResumeOptions): Promise<RunStream> {
     const { shown } = this.#parts
     const [state, said] = await Promise.all([shown.state(run.id), shown.messages(run.id, 0)])
-    // An empty state means that the run was already decided or given up.
+    // The state is empty if the run was already resumed or cancelled.
     if (state === '') throw unknownRun(run.id)
     run.control.send(said.map((message): ChatMessage => JSON.parse(message)))
     return runner.resumeStream(JSON.parse(state), options)
@@ -57,12 +54,11 @@ export class UnrecordedRuns implements Execution {
     let begun: Promise<unknown> | undefined
     const begin = async () => {
       run.storedEvents ??= 0
-      // An error is ignored, because the write at the next pause or at the end reports it.
+      // The write at the end of the run would report the same error.
       await shown.begin(rowOf(run.head, run.title), { attempt: run.id }).catch(() => {})
     }
     const add = (event: RunEvent) => {
-      // A run is stored at its start in two cases. If a waiting run resumes, the store must show it as running. If the run belongs to a
-      // thread, the store must know that it is the thread's newest run.
+      // The store must show a resumed run as running, and must know the newest run of a thread.
       if (run.storedEvents !== undefined || run.head.thread !== undefined) begun ??= begin()
       const data = isDelta(event) ? undefined : JSON.stringify(event)
       for (const one of [run.log, ...feed.with(run.head)]) one.append(event, data)
@@ -80,7 +76,8 @@ export class UnrecordedRuns implements Execution {
   }
 
   async end(run: ServiceRun, outcome: Outcome): Promise<void> {
-    // The end of a run is announced before it is stored. A pause is announced only when the run can be decided.
+    // Clients get the end of a run before it is stored. They get a pause only after it is stored, because a decision needs the stored
+    // state.
     if (outcome.status === 'ended') {
       run.settle(outcome)
       await yieldNow()
@@ -100,7 +97,7 @@ export class UnrecordedRuns implements Execution {
 
   discard(): void {}
 
-  /** Stores the outcome. Returns false if the run should wait but there is no room for another waiting run. */
+  /** Stores the outcome. Resolves with false if there is no room for another waiting run. */
   async #put(run: ServiceRun, outcome: Outcome): Promise<boolean> {
     const { shown, bounds } = this.#parts
     const { log, redactor, control, storedEvents = 0 } = run

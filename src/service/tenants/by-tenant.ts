@@ -26,7 +26,7 @@ export class ByTenant<Part> {
     if (tenant === undefined) return this.whole
     const key = keyOfTenant(tenant)
     const found = this.#parts.get(key) ?? { tags: tagsOf(tenant), part: this.#make(tenant) }
-    // The part is moved to the end of the map, because the map is ordered by last use.
+    // The map is ordered by last use.
     this.#parts.delete(key)
     this.#parts.set(key, found)
     if (this.#parts.size > mostTenants) this.#dropUnused(key)

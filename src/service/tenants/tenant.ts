@@ -30,7 +30,7 @@ export function sees({ name, roles, tenant }: Caller, run: Owned): boolean {
   return hasTags(run, tagsOf(tenant)) && (run.caller.name === name || roles.includes('admin'))
 }
 
-/** Whether a run has all of these tags. With the tags of a tenant, this says whether the run belongs to the tenant. */
+/** Whether a run has all of these tags, for example the tags of a tenant. */
 export function hasTags({ tags = [] }: Pick<Owned, 'tags'>, wanted: readonly string[]): boolean {
   return wanted.every((tag) => tags.includes(tag))
 }

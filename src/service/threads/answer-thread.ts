@@ -18,7 +18,7 @@ import type { ServiceRun } from '../runs/service-run.ts'
 import type { Outcome } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
-/** Decisions, and the outcome against which they were checked. */
+/** Decisions on the calls that wait in `outcome`. */
 interface Decided {
   outcome: Outcome
   decisions: Decision[]
@@ -30,9 +30,9 @@ export interface ThreadRequest {
   thread: string
   messages: readonly ChatMessage[]
   clientTools: readonly AnyTool[]
-  /** Returns the decisions that the page made on pending calls. `pending` contains the calls in the form in which they were shown. */
+  /** Returns the decisions that the page made on pending calls. `pending` contains the redacted calls that the page saw. */
   decide(pending: readonly PendingItem[]): Decision[]
-  /** Whether the request contains only answers to calls. */
+  /** Whether the request answers pending calls instead of sending a new message. */
   answers: boolean
   /** Whether the decisions also approve hidden parts. */
   acknowledgeHidden: boolean
@@ -40,7 +40,6 @@ export interface ThreadRequest {
   format(run: string): ResponseFormat
 }
 
-/** Defines how a client that reconnects is answered. */
 interface Rejoining {
   format: ThreadRequest['format']
   /**
@@ -52,8 +51,8 @@ interface Rejoining {
 
 /**
  * Resumes the waiting run of the thread if the request decides on it. Otherwise starts a new run, and ends an earlier run of the thread
- * that is still running or waiting. Rejects with an `HttpProblem`: 409 if the request contains only answers but the run is running, for
- * example because the answers were sent twice.
+ * that is still running or waiting. Rejects with an `HttpProblem` 409 if the request contains only answers to calls, but the run is already
+ * running.
  */
 export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts, once: StartOnce): Promise<Answer> {
   const { runs, limiter } = parts
@@ -78,7 +77,7 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       request.format(id)
       return start(id, request, call, parts, digest)
     })
-    // The earlier run is ended only now, so that a refused request ends nothing. The page doesn't wait until the earlier run has ended.
+    // A refused request must not end the earlier run, so it is ended only now.
     if (before !== undefined && before.id !== run.id) void giveUp(before, parts)
     return await respond(run, request.format(run.id), { from: 'beginning', release }, parts)
   } catch (error) {
@@ -88,9 +87,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
 }
 
 /**
- * Streams the newest run of the thread, from its start or from its last resumption. The run must be running, or must have received
- * decisions, possibly on another page. Otherwise, responds with 204. Rejects with an `HttpProblem` 429 if the caller has too many open
- * streams.
+ * Streams the newest run of the thread, from its start or from its last resumption. Responds with 204 if the run is not running and was
+ * never resumed. Rejects with an `HttpProblem` 429 if the caller has too many open streams.
  */
 export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Answer> {
   const run = await parts.runs.latestOf(thread, caller)
@@ -154,9 +152,9 @@ function respond(
   return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
 }
 
-/** Returns a function that returns the ending of the run, or undefined while the run continues. */
+/** The returned function gives the ending of the run, or undefined while the run continues. */
 function endingOf(run: ServiceRun): () => RunEnding | undefined {
-  // Keeps the first ending, so that a slow page gets it even if the run has resumed meanwhile.
+  // A slow page gets this ending even if the run has resumed meanwhile.
   let ended: RunEnding | undefined
   void run.ended.then(() => {
     ended = shownEnding(run) ?? leftEnding(run)
@@ -176,7 +174,7 @@ function leftEnding({ id: runId }: ServiceRun): RunEnding {
   return { runId, stopReason: 'aborted', text: '', pending: [], error }
 }
 
-/** Returns the number of the event before the latest resumption, which is the last pause. */
+/** Returns the number of the last event before the run was started or last resumed. */
 function lastBeginning({ id, log }: ServiceRun): number {
   let beginning = 0
   for (const { id: place, type, event } of log.allAfter(0)) {

@@ -20,7 +20,7 @@ export interface ListQuery
   model?: string | undefined
   /** The chat or thread of the runs. */
   session?: string | undefined
-  /** Selects only running runs, by whether the process that executes them is alive. */
+  /** Selects running runs whose process is alive, or gone. */
   process?: RunProcess | undefined
   /** Selects only runs of this owner. Only an admin can select the runs of another caller. */
   owner?: string | undefined
@@ -36,7 +36,7 @@ export interface ListQuery
 }
 
 export interface RunList {
-  /** The summaries of the runs, as JSON. */
+  /** The summary of each run, as JSON. */
   data: string[]
   /** The cursor of the next page. Absent on the last page. */
   next?: string
@@ -56,10 +56,7 @@ interface ListSources {
 interface Listed {
   createdAt: number
   json(): string
-  /**
-   * The positions at which the next page starts if this run is the last of its page: `inJournal` in the store, and `inMemory` among the
-   * runs that are not stored yet.
-   */
+  /** The cursor of a page that starts after this run. A run is either stored (`inJournal`) or not stored yet (`inMemory`). */
   inJournal?: string
   inMemory?: number
 }
@@ -112,7 +109,7 @@ function storedQuery(asked: ListQuery, { caller: { name, roles, tenant }, modelN
   }
 }
 
-/** Lists runs newest first, after a cursor that stays correct while runs are added. */
+/** Lists runs newest first. The cursor stays correct while runs are added. */
 async function listNewest(
   wanted: ListedQuery,
   unstored: readonly ServiceRun[],
@@ -214,7 +211,7 @@ function shortened(json: string): string {
   return JSON.stringify(summary)
 }
 
-/** Whether a run that is not stored yet matches the query. The conditions are those of the SQL query. Such a run counts as running. */
+/** Whether a run that is not stored yet matches the query. It must give the same answer as the store's SQL query. */
 function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boolean {
   const { head, status, outcome } = run
   const { summary } = outcome ?? {}
@@ -235,7 +232,7 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   if (asked.process === 'gone' || (asked.process === 'alive' && status !== 'running')) return false
   if (!hasTags(head, wanted.tags ?? [])) return false
   if ((summary?.usage?.costUsd ?? -1) < (wanted.minCostUsd ?? -1)) return false
-  // A run that is not stored counts as running, so it matches no condition on the end of a run.
+  // An unstored run counts as running, so it has no end.
   if (wanted.minWorkedMs !== undefined || wanted.endedAfter !== undefined || wanted.endedBefore !== undefined) return false
   const createdAt = Date.parse(run.head.createdAt)
   if (createdAt < (wanted.createdAfter ?? createdAt) || createdAt >= (wanted.createdBefore ?? Number.POSITIVE_INFINITY)) return false
@@ -244,7 +241,6 @@ function isAskedFor(run: ServiceRun, wanted: ListedQuery, asked: ListQuery): boo
   return asked.words.every((word) => text.includes(word))
 }
 
-/** Returns the pending items in the summaries of runs. */
 export function pendingOf(summaries: readonly string[]): string[] {
   const items: string[] = []
   for (const summary of summaries) {

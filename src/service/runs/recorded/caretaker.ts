@@ -8,10 +8,10 @@ import { type RecordedRuns, settledWithinMs } from './recorded-runs.ts'
 /** How often the caretaker looks for runs to resume, and for data to delete, in milliseconds. */
 const lookEveryMs = 1_000
 const tidyEveryMs = 5_000
-/** After a failed attempt to resume a run, the caretaker tries again: the first and the longest delay between attempts, in milliseconds. */
+/** The first and the longest delay between attempts to resume a run, in milliseconds. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
-/** How long an ended run stays in the journal if the service doesn't list it, in milliseconds. */
+/** How long the journal keeps ended runs that were not deleted from it one by one, in milliseconds. */
 const keptInJournalMs = 60_000
 /** Maximum number of runs that are resumed at the same time. */
 const takenUpAtOnce = 32
@@ -93,7 +93,7 @@ export class Caretaker {
     try {
       const run = runs.followed.get(runId) ?? (await runs.recorded(runId))
       if (isHere(runId)) return
-      // A run that was given up is not resumed. Starting it only ends it in the journal.
+      // The run was cancelled. Starting it only ends it in the journal.
       if (run.status === 'ended') await runs.engine.start(runId)
       else await carryOn(run)
       this.#retries.delete(runId)
@@ -127,7 +127,7 @@ export class Caretaker {
     try {
       if (!isHere(runId)) await runs.settleFromJournal(runId)
     } catch (error) {
-      // An error is logged, and the other runs are settled.
+      // The other runs must still be settled.
       if (!this.#isClosed) logger.error({ runId, error }, 'the outcome of a run can’t be stored yet')
     }
   }

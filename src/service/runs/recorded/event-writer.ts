@@ -9,8 +9,8 @@ import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
 /**
- * Maximum number of events, and of their characters, that are written at once. The limit is lower than the capacity of an event log, so
- * that one write can't push unread events out of the log.
+ * Maximum number of events, and of characters, in one write. An event log has room for several writes, so that one write can't displace all
+ * unread events.
  */
 const mostEvents = 500
 const mostCharacters = 500_000
@@ -33,9 +33,9 @@ export class EventWriter implements EventSink {
   readonly #feed: ByTenant<EventLog>
   readonly #logger: Logger
   #waiting: WaitingEvent[] = []
-  /** The number of the run's secrets that are already stored. */
+  /** How many of the run's secrets are stored. */
   #secrets: number
-  /** The title of the run without these secrets. */
+  /** The redacted title of the run. */
   #title: string
   #writing: Promise<void> | undefined
 

@@ -6,7 +6,6 @@ const lookEveryMs = 100
 
 interface FollowedRunsParts {
   shown: Pick<ShownRuns, 'progress' | 'events'>
-  /** Reads the stored run. */
   read(runId: string): Promise<ServiceRun | undefined>
   /** Whether this process executes the run. If so, it sees the events of the run before they are stored. */
   isHere(run: ServiceRun): boolean
@@ -67,7 +66,7 @@ export class FollowedRuns {
     if (progress?.status === 'running') return
     const now = progress === undefined ? undefined : await read(run.id)
     const outcome = now?.outcome
-    // The run may have been resumed after its progress was read. In that case, the next poll reads it again.
+    // The run may have been resumed since its progress was read. The next poll reads it again.
     if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
     if (now !== undefined) run.decisions = now.decisions

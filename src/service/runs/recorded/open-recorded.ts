@@ -12,7 +12,6 @@ import { Caretaker } from './caretaker.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 import { WriteCheck } from './write-check.ts'
 
-/** The store of runs, and its caretaker. */
 export interface Recorded {
   runs: RecordedRuns
   caretaker: Caretaker
@@ -43,14 +42,14 @@ export async function openRecorded(place: RunPlace, { carryOn, tidied, ...parts 
   return { runs, caretaker, writeCheck: new WriteCheck(opened.shown, logger), close }
 }
 
-/** The journal of runs, and the store of the runs that the service lists (shown runs). */
+/** The journal, which resumes runs, and the store of shown runs, which the service lists. */
 export interface OpenedStore {
   journal: Journal
   shown: ShownRuns
   close(): Promise<void>
 }
 
-/** The name of the agent to which these runs belong in the journal. */
+/** The journal's name for the agent of all these runs. */
 const agent = 'service'
 /** The configuration option that names the folder. */
 const folderOption = 'service.keepRuns.folder'
@@ -66,8 +65,7 @@ export async function openRunStore(place: RunPlace, logger: Logger = defaultLogg
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    // Opens the file, or connects to the server, to see whether it works. A store in memory can't fail, and starting its thread takes
-    // longer than the rest of the start.
+    // Fails now if the file or the server can't be used. A store in memory can't fail, and starting its thread is slow.
     if (place.kind !== 'memory') await shown.waiting()
     return opened
   } catch (error) {
@@ -92,7 +90,7 @@ async function openStore(place: RunPlace, logger: Logger): Promise<(Store | Engi
 
 async function fileIn(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // If the folder existed before, other users may have had access to it.
+  // An existing folder may be accessible to other users.
   await chmod(folder, 0o700)
   return join(folder, 'runs.sqlite')
 }

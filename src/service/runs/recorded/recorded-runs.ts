@@ -29,7 +29,7 @@ import { allEvents, headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.t
 /** How long a living process may take to store the outcome of a run, in milliseconds. */
 export const settledWithinMs = 2_000
 
-/** Selects the runs of a list. `process` says whether the process that executes the runs is alive. */
+/** Selects the runs of a list. `process` selects running runs whose process is alive, or gone. */
 export type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
 
 export interface ListedPage {
@@ -65,12 +65,12 @@ export class RecordedRuns implements Execution {
   readonly shown: ShownRuns
   /** The runs that this process watches and other processes execute. */
   readonly followed: FollowedRuns
-  /** An engine that executes no steps. If it resumes a run that was cancelled or given up, the run ends. */
+  /** An engine that executes no steps. It can read and cancel the journal's runs. */
   readonly engine: Engine
   readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
   readonly #journal: RunJournal
-  /** Runners without a recorder, by the agent's own runner, which has a recorder. */
+  /** Runners that record in the journal, by the agent's own runner. */
   readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
   readonly #done = new SharedRuns()
   #isClosed = false
@@ -116,10 +116,7 @@ export class RecordedRuns implements Execution {
     return shown && this.#withResult(shown)
   }
 
-  /**
-   * Reads a run from the journal. Used for a run whose process died during the start, because such a run may not be in the store of shown
-   * runs.
-   */
+  /** Reads a stored run. A run whose process died during the start may be only in the journal. */
   async recorded(runId: string): Promise<ServiceRun> {
     const shown = await this.get(runId)
     if (shown !== undefined) return shown
@@ -135,7 +132,7 @@ export class RecordedRuns implements Execution {
     return run.status === 'running' ? this.followed.follow(run) : () => {}
   }
 
-  /** Loads the earlier events of a run for its readers. */
+  /** Loads the stored events of a run into its log. */
   readEvents(run: ServiceRun): Promise<void> {
     return run.status === 'ended' ? this.#done.filled(run, () => this.#fill(run)) : this.#fill(run)
   }
@@ -168,10 +165,7 @@ export class RecordedRuns implements Execution {
     else run.settle(outcome)
   }
 
-  /**
-   * Called if this process can't follow the run to its end. The run continues in its journal, and its readers here get the outcome from
-   * there.
-   */
+  /** Called if this process can't follow the run to its end. The run continues in its journal, and this process polls its outcome. */
   async breakOff(run: ServiceRun): Promise<void> {
     if (this.#isClosed) run.leave()
     else this.followed.follow(run)
@@ -182,8 +176,8 @@ export class RecordedRuns implements Execution {
   }
 
   /**
-   * Stores the outcome of a run and returns it. If there is no room for another waiting run, ends the run instead, and stores and returns
-   * that outcome. Returns undefined if another process has taken over the run.
+   * Stores the outcome of a run and returns it. If there is no room for another waiting run, ends the run instead. Returns undefined if
+   * another process has taken over the run.
    */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
     const write = async (outcome: Outcome) => {
@@ -205,10 +199,7 @@ export class RecordedRuns implements Execution {
     })
   }
 
-  /**
-   * Stores the outcome of a run that has ended or paused, if no process has stored it. For example, the process may have died before it
-   * could do so.
-   */
+  /** Stores the outcome of a run whose process died before it stored the outcome. */
   async settleFromJournal(runId: string): Promise<void> {
     const run = await this.get(runId)
     if (run === undefined || run.status !== 'running' || this.#parts.runOf(runId) !== undefined) return
@@ -233,7 +224,7 @@ export class RecordedRuns implements Execution {
     return run
   }
 
-  /** Whether a run is in the store of shown runs. A run that has just started is not. */
+  /** Whether a run is in the store of shown runs. */
   async isShown({ id }: ServiceRun): Promise<boolean> {
     return (await this.shown.progress([id])).length > 0
   }
@@ -266,7 +257,7 @@ export class RecordedRuns implements Execution {
     const leave = this.followed.follow(run)
     try {
       const endsHere = await this.#endElsewhere(run, reason)
-      // A living process stores the outcome itself, together with the last events of the run.
+      // If the run's process is alive, it stores the outcome and the last events.
       if (!endsHere) await pTimeout(run.ended, { milliseconds: settledWithinMs, fallback: () => {} })
     } finally {
       leave()
@@ -276,7 +267,7 @@ export class RecordedRuns implements Execution {
     await this.settleFromJournal(run.id)
   }
 
-  /** Ends the run in the journal. Resolves with true if no process executed the run, so that this process has ended it. */
+  /** Cancels the run in the journal. Resolves with true if the run ended in this process. */
   async #endElsewhere({ id, head }: ServiceRun, reason: string): Promise<boolean> {
     const agent = this.#parts.agentOf(head)
     try {
@@ -285,7 +276,7 @@ export class RecordedRuns implements Execution {
       await this.engine.result(id)
       return endsHere
     } catch (error) {
-      // The journal no longer has the run, because the run has ended. Only the store of shown runs still has it.
+      // The run has ended and was deleted from the journal.
       if (isUnknownRun(error)) return false
       throw error
     }
@@ -296,7 +287,7 @@ export class RecordedRuns implements Execution {
     this.followed.close()
   }
 
-  /** Settles the run with the stored outcome. If no outcome is stored, marks the run as running and resolves with false. */
+  /** Copies the stored outcome to `run`. If no outcome is stored, marks the run as running and resolves with false. */
   async #settleAsShown(run: ServiceRun): Promise<boolean> {
     const now = await this.get(run.id)
     if (now?.outcome !== undefined) run.settle(now.outcome)
@@ -304,7 +295,7 @@ export class RecordedRuns implements Execution {
     return now?.outcome !== undefined
   }
 
-  /** Returns the summaries of runs as JSON, newest first. Each has the cursor of the list that starts after it. */
+  /** Lists runs, newest first. A run's `cursor` starts the list after this run. */
   async list(asked: ListedQuery): Promise<ListedPage> {
     const { runs, hasMore } = await this.shown.list(await this.#shownQuery(asked))
     return {
@@ -321,10 +312,7 @@ export class RecordedRuns implements Execution {
     return this.shown.sessions(await this.#shownQuery(asked))
   }
 
-  /**
-   * Applies the filter `process`, which selects running runs by whether their process is alive. The journal is queried, because only the
-   * journal knows which process executes a run.
-   */
+  /** Replaces the filter `process` by ids of runs. Only the journal knows which process executes a run. */
   async #shownQuery({ process, ...asked }: ListedQuery): Promise<ShownQuery> {
     if (process === undefined) return asked
     const { status = 'running', runIds, ...query } = asked

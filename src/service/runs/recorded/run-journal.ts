@@ -25,8 +25,8 @@ interface RunJournalParts {
 }
 
 /**
- * Wraps the journal for the runners of the service. Stores the head of a run, which describes its origin, together with the input. Notifies
- * readers of the run when an execution starts. A run that was given up before an execution starts ends without being executed.
+ * Wraps the journal for the runners of the service. Stores the head of a run together with the input. A run that was cancelled before its
+ * execution starts ends without being executed.
  */
 export class RunJournal implements Journal {
   readonly #parts: RunJournalParts
@@ -45,7 +45,7 @@ export class RunJournal implements Journal {
         const run = this.#parts.runOf(runId)
         const recorded = input === undefined || run === undefined ? input : ({ head: run.head, run: input } as never)
         await engine.start(runId, recorded, metadata, run?.head.thread)
-        // Without an input, the runner resumes an existing run. The decisions on such a run have already been stored.
+        // Without an input, the runner resumes a run whose decisions are already stored.
         await this.#checkHere(engine, runId, input === undefined)
       },
       result: async (runId) => {
@@ -84,7 +84,7 @@ export class RunJournal implements Journal {
     }
   }
 
-  /** Rejects with `RunsElsewhere` if another process executes a run that this process follows. */
+  /** Rejects with `RunsElsewhere` if another process executes the run. */
   async #checkHere(engine: Engine, runId: string, isDecided: boolean): Promise<void> {
     if (engine.isHere?.(runId) || this.#parts.runOf(runId) === undefined) return
     if ((await engine.get?.(runId))?.status === 'running' && !engine.isHere?.(runId)) throw new RunsElsewhere(runId, isDecided)
@@ -108,8 +108,7 @@ function abortedOutput(runId: string): Json {
 }
 
 /**
- * Wraps the steps of an execution. Collects secrets from recorded steps. Before the run reads its messages, delivers the messages that any
- * process has received for it.
+ * Wraps the steps of an execution. Collects secrets from recorded steps, and delivers messages that any process has received for the run.
  */
 export function watchedSteps(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'messages' | 'closeMessages'>): Durable {
   return aroundSteps(steps, new WatchedSteps(steps, run, shown))

@@ -23,7 +23,7 @@ export async function outcomeRow(
   return { ...told, ...did, title, words: run.wordsOf(summary), summary: await writeJson(summary) }
 }
 
-/** Reads the head of a run from a row. The row of an ended run has only the fields that are needed to show the run. */
+/** Reads the head of a run from a row. An ended run has no stored head, so it lacks the client's tools. */
 export function headOfRow({ runId: id, head, caller, agent, kind, thread, request, tags, title, createdAt }: ShownRun): RunHead {
   if (head !== '') return JSON.parse(head)
   return {
@@ -40,7 +40,7 @@ export function headOfRow({ runId: id, head, caller, agent, kind, thread, reques
   }
 }
 
-/** Returns a summary as JSON. Large parts are inserted as they are stored. */
+/** Returns a summary as JSON. The stored summary is inserted without parsing it. */
 export function summaryJsonOf({
   runId,
   status,
