@@ -92,7 +92,7 @@ function listening(server: Server, host: string, port: number): Promise<void> {
 async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
   await service.drain(drainMs)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A connection becomes idle when its last response has been sent.
+  // Closes each connection when its last response has been sent.
   const idle = setInterval(() => server.closeIdleConnections(), 20)
   const force = setTimeout(() => server.closeAllConnections(), lastWordsMs)
   try {

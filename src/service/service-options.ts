@@ -51,8 +51,8 @@ export interface ServiceOptions {
    * an earlier process resumes automatically.
    *
    * Contract: awaited; must not read the body. If the function throws or rejects, the error is logged, the response is 500, and no run is
-   * started or resumed. A run that was started with a context doesn't resume automatically while the function throws, rejects or returns
-   * undefined. The service calls the function again later.
+   * started or resumed. A run of an earlier process resumes only after the function succeeds: the service calls it again later. For a run
+   * that was started with a context, undefined counts as a failure.
    */
   context?(request: Request | undefined, identity: Caller): unknown
   /** Whether to offer the tools and agents to MCP clients, at `/mcp`. `true` means `{}`. Default: the configuration's `service.mcp`. */

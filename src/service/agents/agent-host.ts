@@ -54,12 +54,12 @@ export interface Agent {
 }
 
 interface HostedAgent extends Agent {
-  /** The same for models with the same settings. */
+  /** Changes if the settings of the model change. */
   modelKey: unknown
   settingsKey: string
 }
 
-/** The limits of every run. If a field is absent, the runner's default applies, or there is no limit. */
+/** The limits of every run. If a field is absent, the runner's default applies. */
 export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
 
 interface HostParts {
@@ -71,7 +71,7 @@ interface HostParts {
   /** The built-in tools to use if the configuration names no built-in tools. */
   builtinTools: readonly string[]
   options: AgentOptions
-  /** Returns the telemetry to use if the options contain none. */
+  /** Returns the telemetry to use if the program passes none. */
   telemetry(): Telemetry | undefined
   /** The values of environment variables that must never be shown to clients. */
   secrets: Iterable<string>
@@ -91,7 +91,6 @@ export class AgentHost {
   #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
-  /** The tools offered to models. */
   #offered: ToolSet
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
@@ -126,7 +125,6 @@ export class AgentHost {
     return this.#opened?.tools.skills ?? { skills: [], problems: [] }
   }
 
-  /** The current state of the configured MCP servers. */
   get mcpServers(): readonly McpServerStatus[] {
     return this.#opened?.tools.servers() ?? []
   }
@@ -315,7 +313,7 @@ function openModelOf(model: AnyModel, { providers }: Config): ChatModel {
   return createModel(model, providers === undefined ? {} : { providers })
 }
 
-/** Calls `make`. Throws its error as a `ConfigError` that names the invalid setting. */
+/** Calls `make`. Converts its error to a `ConfigError` that names the invalid setting. */
 function inConfig<T>(path: string, make: () => T): T {
   try {
     return make()

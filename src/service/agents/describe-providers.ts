@@ -2,7 +2,7 @@ import { describeKey, findPreset, type ProviderPreset, type Providers } from '..
 import { type Config, findModel } from '../config/config.ts'
 import type { Agent } from './agent-host.ts'
 
-/** A provider in the form that an admin sees. The key itself is not included. */
+/** A provider as an admin sees it, without its key. */
 export interface ProviderState {
   name: string
   /** The name of the environment variable for the provider's key. Null if no variable is used. */

@@ -17,7 +17,6 @@ export interface OpenedTools {
   instructions: string
   /** The loaded Skills, and the problems of those that could not be loaded. */
   skills: FoundSkills
-  /** The current state of the MCP servers. */
   servers(): McpServerStatus[]
   /** Closes the connections and processes of the tools. Called when no run uses the tools any more. */
   close(): Promise<void>

@@ -81,7 +81,7 @@ export async function tryTool({ tool, args, approved, context, signal }: TryOrde
  * response also lists them with their paths.
  */
 async function invalidArguments(tool: AnyTool, args: JsonObject, said: string, redactor: EventRedactor): Promise<HttpProblem> {
-  // Yields, because the earlier check may already have taken much of this turn of the event loop.
+  // The earlier check may have blocked the event loop for long.
   await yieldNow()
   const fitted = await fitArguments(tool, args)
   const problems = 'problems' in fitted ? fitted.problems.map((told) => problemOf(redactor.redactText(told))) : []

@@ -39,7 +39,7 @@ export class ChatReply implements ClientReply {
     this.#chunk({ role: 'assistant', content: '' })
   }
 
-  /** Whether text can be taken back if a model response breaks off. A streamed reply has already sent its chunks. */
+  /** Whether the reply can discard text that a retry replaces. A streamed reply has already sent its text. */
   get takesBack(): boolean {
     return this.frames === undefined
   }

@@ -5,7 +5,7 @@ import type { Problem } from '../http/problem.ts'
 
 const mostProblems = 100
 
-/** The error of an invalid configuration. `problems` lists the first 100 problems, and the number of the others. */
+/** The error of an invalid configuration. `problems` lists the first 100 problems. A last item counts the rest. */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 

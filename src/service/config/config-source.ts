@@ -55,7 +55,7 @@ const maxValues = 5_000
 
 interface ConfigSourceParts {
   file: string | undefined
-  /** The text of the configuration to use if there is no file. It has the format of the file. */
+  /** The configuration to use if there is no file, as YAML. */
   text?: string
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
@@ -77,7 +77,7 @@ export class ConfigSource {
   readonly #parts: ConfigSourceParts
   readonly #watch: FileWatch | undefined
   #state: ConfigState
-  /** The content of the file when it was last read. Undefined means that the file didn't exist, and null that it has not been read yet. */
+  /** The content of the file when it was last read. Undefined if the file didn't exist. Null until the first read. */
   #seen: string | undefined | null = null
   /** The reason why the last attempt to read the file failed. */
   #unreadable: string | undefined
@@ -135,7 +135,7 @@ export class ConfigSource {
 
   /**
    * Warns about unsafe file permissions. A user who can write the file controls the service. A user who can read the file can try to guess
-   * tokens from their hashes. API keys are never in the file.
+   * tokens from their hashes.
    */
   async #checkMode(): Promise<void> {
     const { file, logger } = this.#parts
@@ -264,7 +264,7 @@ export class ConfigSource {
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config, raw } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
-    // Only changes over the API are written to the file here.
+    // `write` is set only for changes over the API, which are restricted.
     if (write !== undefined) this.#checkChange(config, raw)
     const { signal } = this.#closed
     signal.throwIfAborted()

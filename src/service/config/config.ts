@@ -144,7 +144,7 @@ export function findModel({ model, models = {} }: Config): string | ModelSetting
   return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
 }
 
-/** Throws `invalid_option` if a name has no provider and is not in `models`. The message names `from` as the source of the name. */
+/** Throws `invalid_option` if a name has no provider and is not in `models`. `from` says in the message where the name comes from. */
 export function checkModelName(name: string, from: string, { models = {} }: Pick<Config, 'models'>): void {
   const configured = Object.keys(models)
   if (configured.length === 0 || name.includes('/') || findOnlyModel(name) !== undefined) return

@@ -63,7 +63,7 @@ function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config):
     '/service/origins': service.origins ?? [],
     '/service/auth/tokens': service.auth?.tokens ?? [],
     '/service/variables': service.variables ?? [],
-    // An SDK with this setting searches variables and files for credentials.
+    // An SDK with this setting searches environment variables and files for credentials.
     '/providers/*/sdkEnvironment': Object.entries(providers).flatMap(([name, { sdkEnvironment }]) => (sdkEnvironment ? [name] : [])),
   }
 }

@@ -48,7 +48,7 @@ export function excerptOf(text: string, line: number, column: number): string {
   const lines = redactLines(text).slice(first - 1, line)
   if (lines.includes(undefined)) return ''
   const clean = redactText(lines.join('\n')).split('\n')
-  // A redacted secret of several lines changes the line numbers.
+  // The redaction of a secret that spans several lines changes the line numbers.
   if (clean.length !== lines.length) return ''
   const width = String(line).length
   const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)

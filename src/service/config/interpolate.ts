@@ -8,8 +8,8 @@ type Env = Readonly<Record<string, string | undefined>>
 const secretFields: ReadonlySet<string> = new Set(['headers', 'env'])
 
 /**
- * Replaces `${NAME}` and `${NAME:-fallback}` in texts by the values of environment variables. `$${` stands for `${`. Reports missing
- * variables, and secrets in fields that clients may see.
+ * Replaces `${NAME}` and `${NAME:-fallback}` in texts with the values of environment variables. `$${` stands for `${`. Reports missing
+ * variables, and variables with secret names in fields that must not contain secrets.
  */
 export function interpolate(value: Json, env: Env): { value: Json; problems: Problem[] } {
   const problems: Problem[] = []

@@ -61,7 +61,7 @@ export function overlaid({ model, providers }: { model: Json; providers: JsonObj
 function ofProvider(name: string, section: Json): string[] {
   const ownKeys = [presetOf(name, {})?.apiKeyEnv ?? []].flat()
   const isElsewhere = isJsonObject(section) && addressFields.some((field) => Object.hasOwn(section, field))
-  // The key may be sent to the provider's usual address.
+  // The provider's own key may be sent to the provider's usual address.
   if (!isElsewhere) return named(section).filter((one) => !ownKeys.includes(one))
   const keys = Object.hasOwn(section, 'apiKeyEnv') ? [] : ownKeys
   return [...named(section), ...keys, ...ofSdk(presetOf(name, { [name]: section }))]

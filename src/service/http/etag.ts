@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 
-/** Returns the ETag of a response's content. */
 export function etagOf(content: string | Uint8Array): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`
 }

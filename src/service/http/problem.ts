@@ -85,7 +85,7 @@ const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   aborted: 499,
 }
 
-/** Converts an error that the request caused, or a missing model setup. Returns undefined for any other error. */
+/** Converts an error to a response if the request is at fault, or if the model is not set up. Returns undefined for any other error. */
 export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (thrown instanceof HttpProblem) return thrown
   if (!ToolloopError.isInstance(thrown)) return undefined

@@ -22,7 +22,7 @@ interface Usage {
 /** Maximum number of characters in one caller's unread responses. */
 const mostCharacters = 32_000_000
 
-/** The number of callers from which idle callers are forgotten. */
+/** Idle callers are forgotten if there are more callers than this. */
 const fewCallers = 1_000
 
 /** Keeps track of the resources that every caller uses, and enforces the limits. */
@@ -73,8 +73,8 @@ export class RateLimiter {
   }
 
   /**
-   * Throws an `HttpProblem` 429 if the caller's unread responses have reached the limit. Called before a run starts, because its response
-   * can't be refused later.
+   * Throws an `HttpProblem` 429 if the caller's unread responses have reached the limit. Called before a run is started or changed, because
+   * the response can't be refused after that.
    */
   checkCharacters(caller: string): void {
     if (this.#of(caller).characters >= mostCharacters) throw tooManyCharacters()
@@ -127,7 +127,7 @@ export class RateLimiter {
     for (const [caller, { since, runs, streams, characters }] of this.#used) {
       if (runs === 0 && streams === 0 && characters === 0 && since <= before) this.#used.delete(caller)
     }
-    // If all callers are busy, this method must not run for every new caller.
+    // The threshold doubles, so that a busy service doesn't run this method for every new caller.
     this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)
   }
 }

@@ -8,7 +8,7 @@ import { HttpProblem, type Problem } from './problem.ts'
 export class TrustedProxies {
   readonly #addresses = new BlockList()
 
-  /** `proxies` contains addresses and ranges: `192.0.2.1`, `10.0.0.0/8`, `fd00::/8`. */
+  /** `proxies` contains addresses and ranges, such as `192.0.2.1` and `10.0.0.0/8`. */
   constructor(proxies: readonly string[] = []) {
     for (const proxy of proxies) {
       if (isIP(proxy) !== 0) this.#addresses.addAddress(proxy, familyOf(proxy))

@@ -132,12 +132,12 @@ interface Asked {
 /** Maximum length of a message to a user, in characters. The message must show everything that the user decides on. */
 const longestMessage = 10_000
 
-/** A cache, because clients poll for the pending approvals and questions. */
+/** The results of `askedIn`, cached because clients poll for them. */
 const asked = new WeakMap<Outcome, Asked[]>()
 
 /**
- * Returns the approvals and questions that the user can decide. Leaves out calls with hidden arguments and long messages, because the user
- * must see what the decision is about.
+ * Returns the approvals and questions that the user can decide. Leaves out items with hidden parts or too long messages, because the user
+ * must see everything.
  */
 function askedIn(outcome: Outcome): Asked[] {
   const known = asked.get(outcome)
@@ -158,7 +158,7 @@ function askedIn(outcome: Outcome): Asked[] {
   return found
 }
 
-/** Names the sub-agents that ask, at the start of a message. */
+/** Returns the beginning of a message, which names the sub-agents that ask. */
 function agentsOf({ path }: JsonObject): string {
   const agents = Array.isArray(path) ? path.filter(isJsonObject).map(({ agent }) => String(agent)) : []
   return agents.length === 0 ? '' : `(the agent ${agents.join(' › ')}) `

@@ -95,7 +95,7 @@ export class McpHost {
     // The call belongs to no run. It still gets the metadata of the caller's runs.
     const { tenant } = caller
     const metadata = own === undefined && tenant === undefined ? undefined : deepFreeze(copyAsJson({ ...own, ...tenant }))
-    // The run of an agent is counted when it starts.
+    // An agent's run is counted when it starts.
     const admit = (tool: string) => (tasks.offers(tool) ? () => {} : limiter.admitRun(caller.name))
     return endpoint.answer(
       { request, body, caller: identityOf(caller), tools, serving, toolConcurrency, context, metadata, admit, tasks },

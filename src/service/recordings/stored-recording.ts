@@ -68,7 +68,7 @@ export class StoredRecording extends BoundedRecorder {
     this.#parts = parts
     this.#secrets = parts.secrets
     for (const name of left) this.#changed.add(name)
-    // The stored parts already have these secrets redacted.
+    // The known secrets are already redacted in the stored parts.
     if (earlier !== undefined) this.#secretsWritten = this.#secrets.size
   }
 
@@ -97,7 +97,7 @@ export class StoredRecording extends BoundedRecorder {
     this.#changed.add('given')
   }
 
-  /** Nested runs are ignored here, because they are stored with their call. */
+  /** Nested runs are ignored here, because they are stored with the call that started them. */
   protected override async stepEnded({ runId }: RecordedScope): Promise<void> {
     if (runId === this.#parts.run.id) await this.keep()
   }

@@ -105,7 +105,7 @@ export class EventRedactor {
       case Event.REASONING_DELTA:
         return this.#takeText(event, held)
       default:
-        // Texts may continue after such an event, so `endsText` decides.
+        // Most events don't end the texts, which may continue after them.
         return [
           ...(await this.#takeInputs(held)),
           ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),

@@ -85,7 +85,7 @@ function checkForm({ acknowledgeHidden: _, ...given }: GivenDecision, item: Pend
     const problem = `Expected no \`by\` in \`${param}\`: who decided is known from the token`
     throw new HttpProblem(400, 'invalid_request', problem, { param: `${param}.by` })
   }
-  // The fields `hidden` and `runId` are allowed, because clients may send a listed item back.
+  // Clients may copy `hidden` and `runId` from the listed item.
   const { hidden: _hidden, runId: _runId, ...decision } = given as JsonObject
   blamingRequest(() => {
     checkNamesItem(decision, param)

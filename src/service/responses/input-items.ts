@@ -33,7 +33,7 @@ export function messagesFromItems(items: readonly JsonObject[]): ChatMessage[] {
       said.toolCalls.push(call)
       if (said.toolCalls.length > mostCalls) throw unexpected(place, `at most ${mostCalls} calls in a row`)
     } else if (isSaid) said = { content: textOf(item.content, `${place}.content`), toolCalls: [] }
-    // Reasoning items are ignored, because they contain only a summary, which can't be sent to the provider again.
+    // Reasoning items are ignored, because they can't be sent to the provider again.
     else if (item.type !== 'reasoning') messages.push(messageOf(item, place))
   }
   if (said !== undefined) messages.push(assistantMessage(said))

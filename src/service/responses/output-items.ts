@@ -46,7 +46,7 @@ export function summaryText(text: string): ReasoningItem['summary'][number] {
   return { type: 'summary_text', text }
 }
 
-/** The names of the events that stream an item's text, and of the field with the index of its part. */
+/** For each type of item, the names of its text events and of their index field. */
 export const textEvents: Readonly<Record<TextItem['type'], { part: string; text: string; number: string; partOf(text: string): object }>> =
   {
     message: { part: 'response.content_part', text: 'response.output_text', number: 'content_index', partOf: outputText },

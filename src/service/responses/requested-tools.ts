@@ -25,7 +25,7 @@ interface WrittenName {
   namespace?: string
 }
 
-/** Maximum number of functions in all namespaces of a request. */
+/** Maximum number of functions in a request, including those in namespaces. */
 const mostFunctions = 512
 
 /** The tools of a request. A tool may have one name for the agent and another name for the client. */

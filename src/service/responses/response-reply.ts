@@ -46,7 +46,6 @@ export class ResponseReply implements ClientReply {
   /** The final response. Set when the run has ended. */
   #response: object | undefined
   #problem: HttpProblem | undefined
-  /** Whether the client has cancelled the response. */
   #isCancelled = false
   #isDiscarded = false
   #isBeingKept = false
@@ -83,7 +82,7 @@ export class ResponseReply implements ClientReply {
     return this.#isBeingKept
   }
 
-  /** Whether text can be taken back if a model response breaks off. A streamed reply has already sent its events. */
+  /** Whether the reply can discard text that a retry replaces. A streamed reply has already sent its text. */
   get takesBack(): boolean {
     return this.frames === undefined
   }

@@ -138,7 +138,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         try {
           const feed = runs.feed.of(caller.tenant)
           const response = streams.respond(new LogReader(feed, { after: readLastEventId(request) }), { onClose: release })
-          // Events are buffered while the feed has no reader.
+          // Shows the events that were buffered while the feed had no reader.
           await runs.showAll()
           return response
         } catch (error) {

@@ -25,7 +25,9 @@ export function responseRoutes(parts: ServiceParts): Route[] {
   /** The responses in progress in this process. */
   const live = new Map<string, ResponseReply>()
   const keyOf = (id: string, caller: Caller) => JSON.stringify([identityOf(caller), id])
-  /** The types of left-out tools that were already logged. Clients send the same tools with every request, so each type is logged once. */
+  /**
+   * The types of unsupported tools that were already logged. Clients send the same tools with every request, so each type is logged once.
+   */
   const told = new Set<string>()
   const leaveOut = (types: readonly string[]) => {
     const [first] = types

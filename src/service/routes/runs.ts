@@ -81,7 +81,7 @@ const listQuery = [
 ]
 const listNames = listQuery.map(({ name }) => name)
 
-/** The routes that start, follow, steer, cancel and decide runs. A run continues even if no client follows it. */
+/** The routes that start, follow, steer and cancel runs, and decide on their calls. A run continues even if no client follows it. */
 export function runRoutes(parts: ServiceParts): Route[] {
   const { runs } = parts
   const once = new StartOnce(runs)

@@ -28,7 +28,7 @@ export class RunRecordings {
   readonly #secrets: Iterable<string>
   readonly #bounds: () => RecordingBounds
   readonly #logger: Logger
-  /** The recorders by run. The run that was resumed or started first comes first. */
+  /** The recorders by run. The run whose execution started longest ago comes first. */
   readonly #recorders = new Map<string, BoundedRecorder>()
   #characters = 0
 

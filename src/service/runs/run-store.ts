@@ -166,7 +166,7 @@ export class RunStore {
     } catch (error) {
       giveBack()
       this.#running.delete(run)
-      // A client may already be following the run, and the run may already be stored.
+      // A client may already follow the run, and the run may already be stored, so it is ended in both places.
       run.settle(abortedWith('it could not be started'))
       execution.discard(run)
       throw notStored('The run', error)

@@ -140,12 +140,12 @@ export class ServiceRun {
     return this.#abort.signal
   }
 
-  /** The stored outcome. Undefined while the run is running. */
+  /** The outcome that clients see. Undefined while the run is running. */
   get outcome(): Outcome | undefined {
     return this.#outcome
   }
 
-  /** The outcome, even if it is not stored yet. */
+  /** The outcome, even if clients can't see it yet. */
   get coming(): Outcome | undefined {
     return this.#outcome ?? this.#coming
   }

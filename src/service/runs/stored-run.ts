@@ -60,7 +60,10 @@ export interface OutcomeSummary {
   pending: unknown[]
 }
 
-/** A stored run. It has all data to show the run, and to resume it in another process. It contains secrets. A new run has only a head. */
+/**
+ * A stored run. It contains everything that is needed to show the run, or to resume it in another process. It contains secrets. A new run
+ * has only a head.
+ */
 export interface RunSnapshot
   extends Partial<Pick<ShownRun, 'firstEventId' | 'lastEventId' | 'secrets' | 'hidesAll' | 'decisions' | 'waitedMs' | 'attempt'>> {
   head: RunHead

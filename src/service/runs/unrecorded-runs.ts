@@ -21,7 +21,6 @@ interface UnrecordedRunsParts {
   shown: ShownRuns
   bounds(): RunBounds
   feed: ByTenant<EventLog>
-  /** Whether the store is in memory. */
   inMemory: boolean
 }
 

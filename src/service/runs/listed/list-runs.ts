@@ -187,8 +187,8 @@ function fitting(runs: readonly Listed[], { isShort }: ListQuery): { run: Listed
 }
 
 /**
- * Merges two lists. The order within each list is kept, because the cursor relies on it. Sorting by time would not keep the order: a chat
- * is stored when it ends, possibly after newer runs, and a clock may be set back.
+ * Merges two lists. The order within each list is kept, because the cursor relies on it. Sorting by time could change it, because chats are
+ * stored when they end, and clocks may be set back.
  */
 function merged(stored: readonly Listed[], unstored: readonly Listed[]): Listed[] {
   const all: Listed[] = []

@@ -11,7 +11,7 @@ const tidyEveryMs = 5_000
 /** The first and the longest delay between attempts to resume a run, in milliseconds. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
-/** How long the journal keeps ended runs that were not deleted from it one by one, in milliseconds. */
+/** How long ended runs may stay in the journal, in milliseconds. */
 const keptInJournalMs = 60_000
 /** Maximum number of runs that are resumed at the same time. */
 const takenUpAtOnce = 32
@@ -127,7 +127,7 @@ export class Caretaker {
     try {
       if (!isHere(runId)) await runs.settleFromJournal(runId)
     } catch (error) {
-      // The other runs must still be settled.
+      // One failure must not prevent the other runs from being settled.
       if (!this.#isClosed) logger.error({ runId, error }, 'the outcome of a run can’t be stored yet')
     }
   }

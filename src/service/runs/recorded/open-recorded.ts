@@ -49,7 +49,7 @@ export interface OpenedStore {
   close(): Promise<void>
 }
 
-/** The journal's name for the agent of all these runs. */
+/** The agent name under which the journal stores all runs. */
 const agent = 'service'
 /** The configuration option that names the folder. */
 const folderOption = 'service.keepRuns.folder'
@@ -65,7 +65,7 @@ export async function openRunStore(place: RunPlace, logger: Logger = defaultLogg
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    // Fails now if the file or the server can't be used. A store in memory can't fail, and starting its thread is slow.
+    // Checks that the file or the server can be used. A store in memory can't fail, and starting its thread is slow.
     if (place.kind !== 'memory') await shown.waiting()
     return opened
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { ServiceRun } from '../service-run.ts'
 
-/** Caches ended runs in memory while they are read. All readers of a run share one copy. */
+/** Caches ended runs in memory while they are in use. All readers of a run share one copy. */
 export class SharedRuns {
   readonly #reading = new Map<string, Promise<ServiceRun>>()
   readonly #read = new Map<string, WeakRef<ServiceRun>>()
