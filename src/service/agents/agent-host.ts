@@ -84,7 +84,7 @@ interface HostParts {
 
 /** The agents of the service. The configuration may change while runs are in progress. These runs keep their models. */
 export class AgentHost {
-  /** The program's own tools, and those that the configuration adds. */
+  /** All tools: the program's own, and the configured ones. */
   readonly tools: ToolDispatcher
   readonly #parts: HostParts
   /** The folder of the stored runs, which can't change before a restart. Null until the first configuration takes effect. */
@@ -284,7 +284,7 @@ export class AgentHost {
 
   #replaceTools(key: string, tools: OpenedTools): void {
     const old = this.#opened
-    // Running runs use the new tools from their next turn.
+    // Runs in progress use the new tools from their next turn.
     this.tools.replace([{ kind: 'registered', tools: this.#parts.registry }, ...tools.sources])
     this.#opened = { key, tools, users: 0, retired: false }
     if (old !== undefined) this.#retire(old)

@@ -11,7 +11,7 @@ export function needsClient({ pending }: RunResult): boolean {
   return pending.some(({ kind }) => kind === 'client_tool')
 }
 
-/** Returns the calls that the client must run. Their arguments are the model's original text, unless that text had to be corrected. */
+/** Returns the calls that the client must run. Arguments that needed no correction are returned as the model wrote them. */
 export function clientCalls({ pending, toolCalls }: RunResult): ToolCall[] {
   const made = new Map(toolCalls.map((call) => [call.id, call]))
   return pending

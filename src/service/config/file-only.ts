@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { type Problem, pointerTo } from '../http/problem.ts'
 import type { Config } from './config.ts'
 
-/** A configuration with environment variables substituted (`config`), and as it is in the file (`raw`). */
+/** A configuration after (`config`) and before (`raw`) environment variables are substituted. */
 interface ReadConfig {
   config: Config
   raw: JsonObject

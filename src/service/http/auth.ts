@@ -12,7 +12,7 @@ export type Role = 'run' | 'metrics' | 'admin'
 /** The `metadata` values that every run of a tenant has. */
 export type Tenant = Readonly<Record<string, string>>
 
-/** An accepted token. It is given as its SHA-256 hash, or as the name of an environment variable that contains the token. */
+/** An accepted token, as its SHA-256 hash or as the name of an environment variable that contains it. */
 export type TokenEntry = Caller & ({ hash: string } | { env: string })
 
 /** The sender of a request. Callers with the same `name` share their runs. */

@@ -8,7 +8,7 @@ const mostWrongTokens = 30
 const mostAddresses = 10_000
 
 /**
- * Slows down clients that guess tokens: after 30 different wrong tokens from one address within a minute, further requests get a 429 until
+ * Slows down clients that guess tokens. After 30 different wrong tokens within a minute, further requests from the address get a 429 until
  * the minute is over.
  */
 export class Guesses {

@@ -175,7 +175,7 @@ export class McpHost {
     return this.#parts.host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
   }
 
-  /** Returns a tool of the program, if it is offered. Such a tool takes precedence over an agent with the same name. */
+  /** Returns a tool that is not an agent, if it is offered. It takes precedence over an agent with the same name. */
   #ownTool(name: string): AnyTool | undefined {
     return (this.#offered?.tools?.includes(name) ?? true) ? this.#parts.host.tools.get(name) : undefined
   }

@@ -1,6 +1,6 @@
 import { agentTools } from '../../agent/nested/nested-items.ts'
 import type { RunResult } from '../../agent/types/options.ts'
-/** Converts parts of events and results to the form in which clients get them. */
+/** Prepares parts of events and results for clients. */
 import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json.ts'
 import { type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'

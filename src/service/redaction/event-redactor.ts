@@ -50,9 +50,9 @@ const ownFields = new Set([
 ])
 
 /**
- * Redacts the events and the result of one run. Hides values with names that suggest a secret, the arguments that a tool lists in
- * `secrets`, and every later text that quotes such a value. Sends the arguments of a call in one event, because a secret can't be
- * recognized in a chunk. Holds back the end of a text if it may be the start of a secret.
+ * Redacts the events and the result of one run. Hides values with names that suggest a secret, and the arguments that a tool lists in
+ * `secrets`. Also hides these values in later texts. Sends the arguments of a call in one event, because a secret can't be recognized in a
+ * chunk. Holds back the end of a text if it may be the start of a secret.
  */
 export class EventRedactor {
   /** The tools that have secret arguments. */

@@ -12,7 +12,7 @@ import type { Outcome } from './stored-run.ts'
  * Executes runs. One implementation records the steps of runs in a journal. The other has no journal, so its runs end with this process.
  * Both store the results.
  *
- * Contract: unless documented otherwise, methods that return a promise may reject if the store fails, and are awaited.
+ * Contract: returned promises are awaited. Unless documented otherwise, they may reject if the store fails.
  */
 export interface Execution {
   /** The store of the recordings. Undefined if recordings are in memory. */

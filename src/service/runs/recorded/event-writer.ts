@@ -22,7 +22,7 @@ interface WaitingEvent {
 }
 
 /**
- * Stores the events of a run. An event is shown only after it is stored, so that every process can find each event that a reader has seen.
+ * Stores the events of a run. An event is shown only after it is stored, so every process can find the events that a reader has seen.
  * Events that arrive during a write are written together.
  */
 export class EventWriter implements EventSink {

@@ -23,8 +23,8 @@ export function isTakenOver(error: unknown): boolean {
 }
 
 /**
- * Whether the error means that this process can't record the run any further: the stored data can't be read or written, or another process
- * has taken over the run.
+ * Whether the error prevents this process from recording the run. Either the stored data can't be accessed, or another process has taken
+ * over the run.
  */
 export function isJournalFault(error: unknown): boolean {
   return ToolloopError.isInstance(error) && ['journal_failed', 'run_taken_over', 'session_failed'].includes(error.code)

@@ -249,7 +249,7 @@ export class RecordedRuns implements Execution {
     if (run.status !== 'waiting') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
     await this.#clear(run)
-    // If the run is running again, a decision has resumed it meanwhile, so it is cancelled again.
+    // A decision may have resumed the run meanwhile. The run is then cancelled again.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
   }
 

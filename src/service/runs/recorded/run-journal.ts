@@ -100,7 +100,7 @@ function inputOf({ input }: Pick<KeptRun, 'input'>): RecordedInput {
   return input as never
 }
 
-/** The output of an aborted run, in the form in which it is recorded. */
+/** The recorded output of an aborted run. */
 function abortedOutput(runId: string): Json {
   const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
   const nothing = { output: '', text: '', messages: [], newMessages: [], usage, iterations: 0, steps: [], toolCalls: [], pending: [] }
