@@ -11,7 +11,7 @@ import { jsonSchemaOf } from '../tools/schema/standard-schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedModelRequest, RecordedTool } from './format.ts'
 
-/** Describes the input of a run. `json` is the input in the form in which a journal would record it. */
+/** `json` is the input as a journal records it. */
 export function describeInput({ agent, settings }: RecordedScope, json: unknown, isResumed: boolean): RecordedInput {
   const { instructions, messages = [], given = 0, settings: stored = {}, refused } = json as Stored
   const output = schemaOf(settings)
@@ -63,7 +63,6 @@ function describeTool(tool: AnyTool): RecordedTool {
   }
 }
 
-/** Copies the data of a request. Immutable messages are shared. */
 export function describeRequest({
   messages,
   tools,
@@ -90,7 +89,6 @@ export function describeRequest({
   }
 }
 
-/** Copies a response as it was received, without its timings. */
 export function describeResponse(response: unknown): ModelResponse {
   if (!isJsonObject(response)) return toJson(response) as never
   const { text, reasoning, toolCalls, finishReason, rawFinishReason, usage, providerData, provider, model, responseId, warnings, retries } =
@@ -112,7 +110,7 @@ export function describeResponse(response: unknown): ModelResponse {
   return copyAsJson(known) as ModelResponse
 }
 
-/** Returns the calls of a response. The type of the response is checked, because a model may have sent anything. */
+/** A model can return any value, so `toolCalls` may not be an array. */
 export function callsIn(response: ModelResponse | undefined): ModelResponse['toolCalls'] {
   return Array.isArray(response?.toolCalls) ? response.toolCalls : []
 }
@@ -126,7 +124,7 @@ export function describeError(thrown: unknown): RecordedError {
   return copyAsJson({ code, message, provider, model, status, providerCode, requestId, retryable, retryAfterMs, partial })
 }
 
-/** Returns the JSON Schema of the answer, if the run has one. */
+/** Returns the JSON Schema of the run's `output` option. */
 function schemaOf(settings: object): JsonObject | undefined {
   const output = 'output' in settings ? settings.output : undefined
   if (output === undefined) return undefined
@@ -163,8 +161,7 @@ function codeOf(settings: object, tools: ToolSet): string[] {
 }
 
 /**
- * Describes a message in the form in which the model receives it. The idempotency key of a call is left out, because it isn't sent and
- * differs in each run.
+ * Copies a message as it is sent to the model. The idempotency key of a call is left out, because it isn't sent and differs in each run.
  */
 function described(message: ChatMessage): ChatMessage {
   if ('callKey' in message) {

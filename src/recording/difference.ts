@@ -11,14 +11,11 @@ export interface Difference {
   where: string
   /** The recorded value. Undefined if it is missing. */
   expected: unknown
-  /** The new value. Undefined if it is missing. */
+  /** The value in the replay. Undefined if it is missing. */
   got: unknown
 }
 
-/**
- * Returns the first difference between two values. Fields are compared in the order of the first value. Returns undefined if the values are
- * equal.
- */
+/** Returns the first difference between two values. Returns undefined if the values are equal. */
 export function firstDifference(expected: unknown, got: unknown, where = ''): Difference | undefined {
   if (isDeepStrictEqual(expected, got)) return undefined
   if (Array.isArray(expected) && Array.isArray(got)) {
@@ -35,7 +32,7 @@ export function firstDifference(expected: unknown, got: unknown, where = ''): Di
   return { where, expected, got }
 }
 
-/** How to compare. `liveModel` means that a live model answered, so parts whose wording always differs are ignored. */
+/** `liveModel`: the replay used a live model. Usage, ids and other data that always differ are then ignored. */
 export interface Comparison {
   liveModel: boolean
 }
@@ -91,13 +88,14 @@ function withoutModel({ request, response, error }: RecordedRequest): object {
   }
 }
 
-/** Summarizes a step for an error message. For a turn, returns the last message that was sent to the model. */
+/** For an error message, shortens a turn to the last message that was sent to the model. */
 function asked(step: object | undefined): unknown {
   return Array.isArray(step) ? step.at(-1)?.request.messages.at(-1) : step
 }
 
 /**
- * Describes a difference for people: its place, the recorded value, and the new value. For long texts, shows only the part that differs.
+ * Describes a difference for people: its place, the recorded value, and the value in the replay. For long texts, shows only the part that
+ * differs.
  */
 export function describeDifference({ where, expected, got }: Difference): string {
   const [recorded, came] =

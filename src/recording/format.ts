@@ -9,8 +9,7 @@ export const formatVersion = 1
 
 /**
  * A run that can be replayed, as plain JSON. It contains the input and the steps of the run, with more detail than a journal. It contains
- * no timestamps, and random ids only where they are needed, so that a replay of the run produces the same recording. Secrets are replaced
- * by `[redacted]`.
+ * no timestamps and as few random ids as possible, so that a replay produces the same recording. Secrets are replaced by `[redacted]`.
  */
 export interface RunRecording extends RecordedRun {
   format: typeof formatName
@@ -37,9 +36,7 @@ export interface RecordedRun {
 /** A recorded step: a turn, a call, a decision, or a message to the run. */
 export type RecordedStep = RecordedTurn | RecordedCall | RecordedDecision | RecordedSteering
 
-/**
- * A part of a recording that is stored separately. A step is stored under its key, the input under `given`, and the result under `result`.
- */
+/** A step, the input or the result of a recorded run. */
 export type RecordedPart = RecordedStep | RecordedInput | RecordedResult
 
 /** The requests of one turn. There are several if a response was empty and the model was asked again. */
@@ -58,7 +55,7 @@ export interface RecordedInput {
   settings: JsonObject
   /** The JSON Schema of the answer. */
   output?: JsonSchema
-  /** Set if the run had an `approve`, whose decisions are in the steps. */
+  /** Set if the run had an `approve` callback. Its decisions are in `steps`. */
   approve?: true
   /** The options that were not recorded, because they are code or shared with other runs: `hooks`, `guardrails`, `budget`, … */
   code?: string[]
@@ -88,7 +85,7 @@ export interface RecordedTool {
   /** Whether calls need an approval. `by call` means that a callback decided for each call whether it needed an approval. */
   approval?: true | 'by call'
   secrets?: readonly string[]
-  /** Set if the caller runs this tool. */
+  /** Set for a tool without `execute`, which the caller of the run executes. */
   client?: true
   /** Set if this tool hands the conversation to another agent. */
   handoff?: true
@@ -98,14 +95,14 @@ export interface RecordedTool {
   preview?: true
 }
 
-/** A model request with its `response` or `error`. If the run was interrupted, it may have neither. */
+/** A model request with its `response` or `error`. An interrupted request may have neither. */
 export interface RecordedRequest {
   request: RecordedModelRequest
   /** The response as it was received. */
   response?: ModelResponse
   /** Set if a hook around the request answered it without calling the model. */
   answeredBy?: 'hook'
-  /** The pieces of the response. Absent if the response was not streamed. */
+  /** The chunks of the response. Absent if the response was not streamed. */
   stream?: RecordedPieces[]
   error?: RecordedError
   /** Set if the run ended during the request. */
@@ -123,8 +120,8 @@ export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
 }
 
 /**
- * Consecutive pieces of one kind. `call` is followed by the index, id and name of the call. `arguments` is followed by the index of the
- * call and the pieces.
+ * Consecutive chunks of a streamed response that have the same kind. `call` is followed by the index, id and name of the call. `arguments`
+ * is followed by the index of the call and the chunks.
  */
 export type RecordedPieces =
   | ['text' | 'reasoning', ...pieces: string[]]
@@ -149,7 +146,7 @@ export interface RecordedCall {
   /** The number of attempts, if there was more than one. */
   attempts?: number
   question?: Question
-  /** The agent to which a `handoff` tool handed the conversation. */
+  /** The return value of a `handoff` tool. */
   handedTo?: Json
   /** The value that the tool returned, as JSON. Present only if a hook wraps calls and the value differs from `content`. */
   value?: Json
@@ -164,13 +161,13 @@ export interface RecordedDecision {
   tool: string
   args: JsonObject
   /**
-   * The decision itself. It is one of: `approved`, optionally with a `reason`, or with `args` if the arguments were changed; the `result`
-   * of a tool that the caller runs; or the `answer` to a question.
+   * For an approval, `approved`, with an optional `reason` and any changed `args`. For a tool that the caller executes, `result`. For a
+   * question, `answer`.
    */
   verdict: JsonObject
 }
 
-/** Messages that were sent to the run through its control. */
+/** Messages that were sent to the run through its `RunControl`. */
 export interface RecordedSteering {
   messages: readonly ChatMessage[]
   stops?: true

@@ -1,12 +1,12 @@
 import type { ModelSink } from '../models/chat-model.ts'
 import type { RecordedPieces } from './format.ts'
 
-/** Records the pieces of one response while they are passed to a sink. */
+/** Records the chunks of one streamed response while they are passed to a sink. */
 export class NotedPieces {
   #pieces: RecordedPieces[] = []
   #isOver = false
 
-  /** Wraps a sink so that its pieces are recorded. */
+  /** Wraps a sink so that its chunks are recorded. */
   noting(sink: ModelSink = {}): ModelSink {
     let isGiven = false
     const note = (add: () => void): void => {
@@ -40,14 +40,15 @@ export class NotedPieces {
   }
 
   /**
-   * Stops recording and returns the pieces. Later pieces are ignored, because a model may continue to stream after its request has ended.
+   * Stops recording and returns the recorded chunks. A model may continue to stream after its request has ended; these chunks are not
+   * recorded.
    */
   end(): RecordedPieces[] {
     this.#isOver = true
     return this.#pieces
   }
 
-  /** Adds pieces. Consecutive pieces of one kind are merged. */
+  /** Adds chunks. Consecutive chunks of the same kind are merged. */
   add(pieces: RecordedPieces): void {
     if (pieces[0] === 'call') this.#pieces.push([...pieces])
     else if (pieces[0] === 'arguments') {
@@ -72,7 +73,7 @@ export class NotedPieces {
   }
 }
 
-/** Replays pieces to a sink. Each piece gets its own microtask, so that a listener can respond to it before the next piece. */
+/** Replays chunks to a sink. Each chunk gets its own microtask, so that a listener can respond to it before the next chunk. */
 export async function playPieces(stream: readonly RecordedPieces[], sink: ModelSink | undefined): Promise<void> {
   for (const pieces of stream) {
     if (pieces[0] === 'call') sink?.toolCallStart?.(pieces[1], pieces[2], pieces[3])

@@ -15,7 +15,7 @@ export interface RecordOptions {
 
 const optionNames: OptionNames<RecordOptions> = { secrets: true }
 
-/** The options that record a run. Pass them to `run`, `stream` or `resume`. */
+/** Run options that pass a recorder to the run. Pass them to `run`, `stream` or `resume`. */
 export interface RecordedRunOptions {
   recorder: RunRecorder
 }
@@ -29,7 +29,7 @@ export interface RecordedRunOptions {
  * The file is written atomically when the run has ended, whatever the outcome. Only the owner of the file can read it. If a run is resumed
  * and the file contains the beginning of that run, the recording is continued. Any other run replaces the file.
  *
- * Rejects with `invalid_option` if the existing file can't be continued. In this case, `start` is not called. Also rejects with
+ * Rejects with `invalid_option` if the existing file is not a recording. In this case, `start` is not called. Also rejects with
  * `invalid_option` if `start` has started no run, several runs, or a run that has not ended. If the file can't be written, rejects with the
  * system's error; if `start` has rejected as well, rejects with an `AggregateError` of both.
  *
@@ -67,7 +67,6 @@ export async function recordRun<Result>(
   return result
 }
 
-/** Throws if the recording is incomplete, so that the mistake is noticed now instead of when the recording is needed. */
 function checkWhole(recorder: RecordingRecorder): void {
   if (recorder.live === undefined)
     throw new InvalidOptionError('start', 'a function that gives the run its options, and resolves when it has ended: no run was recorded')

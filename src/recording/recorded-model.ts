@@ -8,7 +8,6 @@ import type { RecordedError, RecordedModelInfo, RecordedRequest } from './format
 import { playPieces } from './noted-pieces.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
-/** The options of replaying a recording. */
 export interface PlayOptions {
   secrets: RecordingSecrets
   /** Ends the replayed run. Called at the point at which an abort or a deadline ended the recorded run. */
@@ -20,7 +19,7 @@ export interface PlayOptions {
 /** A recorded request, and the key of its step. */
 type Played = [where: string, request: RecordedRequest]
 
-/** A model that answers as in a recording. If a request was recorded several times, each equal request gets the next recorded response. */
+/** A model that returns recorded responses. Equal requests get their recorded responses in order. */
 export class RecordedModel implements ChatModel {
   readonly #info: RecordedModelInfo
   readonly #requests: readonly Played[]
@@ -57,13 +56,13 @@ export class RecordedModel implements ChatModel {
     return this.#left[0]?.[1]
   }
 
-  /** Ends the replayed run if an abort or a deadline ended the recorded run before another request. */
+  /** Ends the replayed run after the last recorded request, if an abort or a deadline ended the recorded run. */
   endIfOver(): void {
     const { ending, interrupt } = this.#options
     if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
   }
 
-  /** Returns a model with the name of the model that the next recorded request used. Its responses come from this model. */
+  /** Returns this model under the name of the model that answered the next recorded request. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
     return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }
@@ -106,8 +105,7 @@ export class RecordedModel implements ChatModel {
   }
 
   /**
-   * Ends the run and never settles, because the run doesn't wait for the response. Rejects instead if the recorded request has an error, or
-   * if there is no run to end.
+   * Ends the replayed run, which doesn't wait for the response. Rejects if the recorded request has an error, or if there is no run to end.
    */
   async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
     this.#options.interrupt?.(why)

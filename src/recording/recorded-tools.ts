@@ -22,7 +22,7 @@ export class RecordedCalls {
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
-  /** Calls during which the run ended before the other calls of the same response were started. */
+  /** Calls during which the run ended before the remaining calls of the turn started. */
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
@@ -64,8 +64,7 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Waits one turn of the event loop. At this point of the recorded run, other concurrent calls may already have ended, so they must
-      // end here, too.
+      // Lets concurrent calls end first, because they may have ended before the recorded run did.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
@@ -78,7 +77,7 @@ export class RecordedCalls {
     return [...this.#calls, ...this.#needing].some((call) => call.tool === tool && isDeepStrictEqual(call.args, args))
   }
 
-  /** Returns arguments in the form in which they would be recorded. */
+  /** Converts arguments to their recorded form. */
   #recordedAs(args: JsonObject): JsonObject {
     return atOnce(this.#options.secrets.clean(copyAsJson(args)))
   }
@@ -108,7 +107,7 @@ export class RecordedCalls {
   }
 }
 
-/** For each turn in which the run ended before all calls were started, returns the call that was started last. */
+/** For each turn that ended before all its calls were started, returns the call that was started last. */
 function cutShortIn({ steps }: RecordedRun): RecordedCall[] {
   const all = Object.entries(steps)
   return all.flatMap(([key, turn]) => {

@@ -46,7 +46,7 @@ interface OpenRun {
 }
 
 export interface RecorderOptions {
-  /** The texts that are known to be secret. */
+  /** Texts to redact. */
   secrets?: Iterable<string>
   /** A recording to continue. The recording of another run is ignored. */
   earlier?: RunRecording | undefined
@@ -72,12 +72,11 @@ export class RecordingRecorder implements RunRecorder {
     this.#begun = begun
   }
 
-  /** The number of other runs that used this recorder. They were not recorded. */
+  /** The number of unrelated runs that used this recorder. They were not recorded. */
   get strangers(): number {
     return this.#strangers
   }
 
-  /** Whether the run has started or been resumed, and has not ended. */
   get isUnderWay(): boolean {
     return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
@@ -87,19 +86,19 @@ export class RecordingRecorder implements RunRecorder {
     return this.#isStopped
   }
 
-  /** Stops recording. Only the end of the run is still recorded. The recording contains the reason. */
+  /** Stops recording, except for the end of the run. `why` becomes `given.partial` of the recording. */
   stop(why: string): void {
     this.#isStopped = true
     const { given } = this.live ?? {}
     if (given !== undefined) given.partial ??= why
   }
 
-  /** The recorded run in its current state, with its secrets. Undefined if no run has started. */
+  /** The recorded run in its current state, not redacted. Undefined if no run has started. */
   get live(): RecordedRun | undefined {
     return this.#outermost === undefined ? undefined : this.#runs.get(this.#outermost)?.recorded
   }
 
-  /** Returns the recording, without secrets. Returns undefined if no run has started. */
+  /** Returns the redacted recording. Returns undefined if no run has started. */
   recording(): RunRecording | undefined {
     const recorded = this.recorded()
     if (recorded === undefined) return undefined
@@ -109,7 +108,7 @@ export class RecordingRecorder implements RunRecorder {
     return { ...headOf(runId), ...atOnce(secrets.cleanRun(run)) }
   }
 
-  /** Returns the recorded run, with its secrets. Returns undefined if no run has started. */
+  /** Returns the recorded run, not redacted. Returns undefined if no run has started. */
   recorded(): { runId: string; run: RecordedRun } | undefined {
     const runId = this.#outermost
     const run = this.live
@@ -119,7 +118,7 @@ export class RecordingRecorder implements RunRecorder {
   /** Called when a part of the recording has changed. `value` is its new value. */
   protected noted(_run: RecordedScope, _part: string, _value: RecordedPart | undefined): void {}
 
-  /** Called when a step, a wait or the run has ended, before the journal records the end. Awaited. Must not reject. */
+  /** Called when a step, a wait or the run has ended, before the journal records the end. Contract: awaited. Must not reject. */
   protected async stepEnded(_run: RecordedScope): Promise<void> {}
 
   async aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult> {
@@ -171,7 +170,7 @@ export class RecordingRecorder implements RunRecorder {
     return this.#around(run, () => this.#called(run, call), next)
   }
 
-  /** Records a piece of work. `begin` returns the function that records the result of the work. */
+  /** Calls `begin` before `work`. `begin` returns a function that records the result of `work`. */
   async #around<T>(run: RecordedScope, begin: () => (value: T) => void, work: () => Promise<T>): Promise<T> {
     const end = this.#attempt(run, begin)
     const value = await work()
@@ -263,8 +262,7 @@ export class RecordingRecorder implements RunRecorder {
     if (open === undefined) return () => {}
     const { steps } = open.recorded
     if (isTurn(key)) open.turn = key
-    // If the step is already in the recording, an earlier process died between recording the step here and in the journal. The step is now
-    // repeated, so its earlier recording is deleted.
+    // A process may crash after it has recorded a step here but not in the journal. The step is then repeated and recorded again.
     if (steps[key] !== undefined) {
       delete steps[key]
       this.noted(run, key, undefined)
@@ -308,7 +306,7 @@ export class RecordingRecorder implements RunRecorder {
     this.noted(run, 'result', recorded.result)
   }
 
-  /** If another recorder has recorded the earlier part of a resumed run, returns that recording. */
+  /** Returns the earlier part of a resumed run, which another recorder recorded. */
   #found({ runId, within }: RecordedScope): RecordedRun | undefined {
     if (within === undefined) return this.#earlier?.runId === runId ? runOf(this.#earlier) : undefined
     const runs = this.#callsOf(within).flatMap((call) => call.runs ?? [])
@@ -364,10 +362,7 @@ function steered({ messages, stops }: Steering): RecordedSteering | undefined {
   return messages.length === 0 && !stops ? undefined : { messages: copyAsJson([...messages]), ...(stops ? { stops } : {}) }
 }
 
-/**
- * Describes a call whose tool was not started in this execution, because an earlier execution had already started the tool. Returns
- * undefined for any other call. A replay returns the same result.
- */
+/** Describes a call that an earlier execution of the run started. Returns undefined for any other call. */
 function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, content }: ToolCallRecord): RecordedCall | undefined {
   if (agent.offered.get(tool)?.execute === undefined || (outcome !== 'ok' && outcome !== 'uncertain')) return undefined
   const shown = typeof content === 'string' ? content : copyAsJson(content)
@@ -378,12 +373,11 @@ function finished({ agent }: RecordedScope, { id, tool, args = {}, outcome, cont
 function decided({ toolCallId, tool, args }: PendingItem, verdict: unknown): RecordedDecision | undefined {
   if (!isJsonObject(verdict)) return undefined
   const { args: changed, ...rest } = copyAsJson(verdict) as JsonObject
-  // The arguments are compared, because redaction can make the changed arguments equal to the original arguments.
+  // Compared here because redaction can later make changed arguments equal to the original arguments.
   const isChanged = changed !== undefined && !isDeepStrictEqual(changed, args)
   return { call: toolCallId, tool, args: copyAsJson(args), verdict: isChanged ? { ...rest, args: changed } : rest }
 }
 
-/** Returns the fields with which a recording starts. */
 export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' | 'toolloop' | 'runId'> {
   return { format: formatName, version: formatVersion, toolloop: version, runId }
 }

@@ -37,9 +37,9 @@ export function replayModel(file: string | URL | RunRecording, options: ReplayPa
 }
 
 /**
- * Creates the tools of a recorded run. Each call returns or fails like the recorded call that is equal to it. Each recorded call is used
- * only once. The order of the calls doesn't matter. A call that is not in the recording fails, and the message names its first difference
- * from a recorded call. No tool is executed. Throws `invalid_option` if the file is not a recording.
+ * Creates the tools of a recorded run. A call returns or fails like the equal recorded call. Each recorded call is used only once. The
+ * order of the calls doesn't matter. A call that is not in the recording fails, and the message names its first difference from a recorded
+ * call. No tool is executed. Throws `invalid_option` if the file is not a recording.
  */
 export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
   const { runs, first, secrets } = openPart(file, options, '`replayTools`')

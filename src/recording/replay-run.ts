@@ -129,14 +129,14 @@ interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
 
 type Begin = Pick<RunOptions, 'recorder' | 'parent' | 'signal'>
 
-/** A recorded run that is being replayed. At each decision that the run needs, the replay uses the recorded decision. */
+/** A recorded run that is being replayed with its recorded decisions. */
 class PlayedRun {
   readonly #recorded: RecordedRun
   readonly #runId: string
   readonly #parts: Parts
   readonly #runner: AgentRunner
   readonly #options: Pick<RunOptions, 'control'> & { output?: OutputSchema }
-  /** The places of the decisions that have not been replayed yet. */
+  /** The step keys of the decisions that have not been replayed yet. */
   readonly #undecided: Set<string>
   /** The runs inside calls, by the id of the call. */
   readonly #nested = new Map<string, PlayedRun[]>()
@@ -192,13 +192,12 @@ class PlayedRun {
     )
     for (const { place } of decided) this.#undecided.delete(place)
     const decisions = decided.map((item) => decisionOn(this.#recorded, item))
-    // `claim` always allows the runner to resume, because the recorded run was resumed, too.
     const options = { ...begin, ...this.#options, decisions, claim: () => true }
     this.#result = await this.#runner.resume(state ?? this.#runId, options)
     return this.#result
   }
 
-  /** Replays the runs inside a call. If the call is repeated with an answer, resumes those of the runs that wait for a decision. */
+  /** Replays the runs inside a call. If the call is repeated, resumes its paused runs. */
   async #playRunsIn({ id, runs = [] }: RecordedCall, ctx: ToolContext): Promise<void> {
     const begun = this.#nested.get(id)
     if (begun !== undefined) for (const run of begun) if (run.canResume) await run.resume({ parent: ctx })
@@ -235,14 +234,14 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
 }
 
 /**
- * A second placeholder, for the new secret if a decision replaced one secret by another. A recording has the same placeholder for both
- * secrets, so the arguments would seem unchanged.
+ * Replaces a redacted secret that a decision changed. Recordings have the same placeholder for both secrets, so the arguments would seem
+ * unchanged.
  */
 const changedSecret = REDACTED.toUpperCase()
 
 /**
- * Returns the recorded decision. A decision has `args` only if it changed the arguments. If they look unchanged, a secret was replaced, so
- * they get the second placeholder.
+ * Returns the recorded decision. A recorded decision has `args` only if it changed them. If they equal the original arguments, only a
+ * redacted secret was changed.
  */
 function verdictOf({ args, verdict }: RecordedDecision): JsonObject {
   if (!isDeepStrictEqual(verdict.args, args)) return verdict
@@ -288,7 +287,7 @@ function handingOver(
   })
 }
 
-/** Sends the recorded messages to the run at the time at which they were sent during the recording. */
+/** Sends the recorded messages to the run after the same turns as in the recorded run. */
 class RecordedControl extends RunControl {
   readonly #model: RecordedModel
   readonly #steps: RecordedRun['steps']
@@ -321,8 +320,8 @@ function checkSettings(recorded: RecordedRun): void {
 }
 
 /**
- * Returns the recorded settings of a run without time limits, which the replay must not apply. Also leaves out `throwOnError`, so that the
- * replay always returns a result.
+ * Returns the recorded settings of a run, without its time limits. Also leaves out `throwOnError`, so that the replay always returns a
+ * result.
  */
 function settingsOf({ given }: RecordedRun): RunSettings {
   const {
@@ -334,7 +333,7 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** Copies recorded data that a replay can't produce: the original settings, including time limits, and values that came from hooks. */
+/** Copies recorded data that a replay can't produce: the original settings, and values that came from hooks. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
@@ -354,8 +353,8 @@ function withCode(step: RecordedStep, original: RecordedStep | undefined): Recor
 }
 
 /**
- * Returns the result of a replay for the comparison. Two differences are ignored. Estimated usage differs, because redacted texts have
- * other lengths. The reason of an abort differs, because the replay aborts the run itself.
+ * Copies the usage and the abort error of the recorded result if they would always differ. Estimated usage differs because redacted texts
+ * have other lengths. The abort error differs because the replay aborts the run itself.
  */
 function resultOf({ result }: RecordedRun, recorded: RecordedRun): Pick<RecordedRun, 'result'> {
   if (result === undefined || recorded.result === undefined) return {}

@@ -35,23 +35,20 @@ export function secretsOf(given: Iterable<string> = []): string[] {
 
 /**
  * Removes secrets from recordings. Hides values whose names suggest a secret, and arguments that a tool lists in `secrets`. Also hides
- * texts that look like a key, and every quotation of a known secret. Works in parts, because a recording may be long.
+ * texts that look like a key, and every occurrence of a known secret. Methods that return `InParts` can be paused, because a recording may
+ * be long.
  */
 export class RecordingSecrets {
   readonly #keys = new Set<string>()
   readonly #texts: SecretTexts
-  /** The messages whose calls have already been searched. Each message occurs in every later request. */
+  /** Messages whose calls have already been searched for secrets. */
   #learned = new WeakSet<object>()
   /** Caches the redacted forms of frozen values. The cache is replaced when a new secret is found. */
   #seen = new WeakMap<object, object>()
-  /**
-   * The redacted forms of recent texts. They are cached, because a model's text occurs in its response, in the pieces, and in the next
-   * request.
-   */
+  /** Caches redacted texts. A model's text occurs in its response, in the streamed chunks, and in the next request. */
   #shown = new Map<string, string>()
   #visited = 0
 
-  /** `secrets` contains the texts that are known to be secret. */
   constructor(secrets: Iterable<string> = []) {
     this.#texts = new SecretTexts(secrets)
   }
@@ -111,7 +108,7 @@ export class RecordingSecrets {
 
   *cleanInput(given: RecordedInput): InParts<RecordedInput> {
     const { tools, output, ...input } = given
-    // The schemas are redacted only as texts. A property named `password` in a schema holds a description, not a password.
+    // Schemas are not redacted by property name: a property named `password` in a schema holds a description, not a password.
     const schemas = { tools: yield* this.#texted(tools), ...(output === undefined ? {} : { output: yield* this.#texted(output) }) }
     return { ...given, ...(yield* this.clean(input)), ...schemas }
   }
@@ -148,7 +145,7 @@ export class RecordingSecrets {
     return clean
   }
 
-  /** A text that contains a secret is recorded in one piece, because the secret may be split between pieces. */
+  /** Merges the chunks of a text that contains a secret, because the secret may be split between chunks. */
   *#cleanStream(recorded: readonly RecordedPieces[]): InParts<RecordedPieces[]> {
     const stream: RecordedPieces[] = []
     for (const pieces of recorded) stream.push(pieces[0] === 'call' ? ['call', pieces[1], pieces[2], yield* this.#text(pieces[3])] : pieces)
@@ -161,7 +158,6 @@ export class RecordingSecrets {
       if (found === undefined) texts.set(key, { first: at, pieces: more })
       else for (const one of more) found.pieces.push(one)
     }
-    /** The redacted forms of the texts that contain secrets, by key. */
     const hidden = new Map<string, { first: number; text: string }>()
     for (const [key, { first, pieces }] of texts) {
       const whole = pieces.join('')
@@ -187,7 +183,7 @@ export class RecordingSecrets {
     try {
       value = JSON.parse(json)
     } catch {
-      // A text that isn't JSON is skipped, because it has no names that mark values as secret.
+      // Text that isn't JSON has no property names that mark values as secret.
       return
     }
     yield
@@ -208,8 +204,7 @@ export class RecordingSecrets {
   }
 
   *#text(text: string): InParts<string> {
-    // Keeps the current map. If a secret is found while the text is redacted, `#shown` becomes a new map, and the old result must not be in
-    // it.
+    // `#forget` replaces `#shown` if a secret is found meanwhile. The result is then outdated and must not be in the new map.
     const shown = this.#shown
     const known = shown.get(text)
     if (known !== undefined) return known

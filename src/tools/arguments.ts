@@ -16,13 +16,10 @@ import type { AnyTool } from './tool.ts'
 /** Maximum nesting depth of arguments. Within this limit, recursive code can process them safely. */
 export const maxDepth = 512
 
-/** Argument texts with more characters are parsed in a separate turn of the event loop. */
+/** Longer argument texts are parsed in a separate turn of the event loop. In characters. */
 const mostReadAtOnce = 100_000
 
-/**
- * A call that is ready to run: its tool, its arguments as JSON, and the input for `execute` (the arguments, or the output of the tool's
- * Standard Schema).
- */
+/** A call that is ready to run. `input` is passed to `execute`: the arguments, or the output of the tool's Standard Schema. */
 export interface PreparedCall {
   tool: AnyTool
   args: JsonObject
@@ -69,7 +66,7 @@ export function parseArguments(
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
 }
 
-/** Whether a text that is not valid JSON was cut off, that is, whether a bracket or string is still open at its end. */
+/** Whether a JSON text was cut off inside a string, object or array. */
 export function isCutJson(text: string): boolean {
   const json = new JsonScanner()
   for (let at = 0; at < text.length; at++) json.read(text.charCodeAt(at))
@@ -81,9 +78,8 @@ export interface ArgumentTerms {
   /** Whether the model wrote the call as text. If so, values are converted to the types in the schema before validation. Default false. */
   asText?: boolean
   /**
-   * Whether the model made the call natively. If so, malformed arguments are accepted if they can mean only one object (see
-   * `innerArguments`). A string that doesn't match the schema is decoded if it contains exactly the JSON that the schema requires. Default
-   * false.
+   * Whether the model made the call natively. Malformed arguments are then accepted if they contain exactly one JSON object (see
+   * `innerArguments`). A string is decoded if the schema requires the JSON value that it contains. Default false.
    */
   asNative?: boolean
   /** Maximum number of values in the arguments. Default: no limit. */
@@ -99,7 +95,7 @@ export interface ArgumentTerms {
  * Schema, validates them against its JSON Schema. Never rejects.
  */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
-  // Many calls may be prepared at once. Before slow work, other work gets a turn.
+  // Other work gets a turn before slow work, because many calls may be prepared at once.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await yieldNow()
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined
@@ -131,10 +127,7 @@ interface ReadArguments {
   repairs: string[]
 }
 
-/**
- * `checked`: the result of checking the unchanged arguments, if they were checked before. This avoids a second check, which might block the
- * event loop again.
- */
+/** `checked` is the result of checking the unchanged arguments, if they have already been checked. */
 async function readArguments(
   tool: AnyTool,
   given: JsonObject,
@@ -151,7 +144,7 @@ async function readArguments(
   const repairs = coercions(given, args)
   if (repairs.length === 0 || isDeeperThan(maxDepth, args) || hasMoreValues(maxValues ?? Number.POSITIVE_INFINITY, args)) return asGiven
   const fitted = await fitArguments(tool, args)
-  // If the repaired arguments don't match either, reports the problems of the unchanged arguments.
+  // Reports the problems of the original arguments if the repaired arguments don't match the schema either.
   return 'problems' in fitted ? asGiven : { args, fitted, repairs }
 }
 
@@ -166,7 +159,7 @@ function valueIn(text: string, maxValues: number = Number.POSITIVE_INFINITY): Js
 
 /**
  * Extracts the JSON object from the malformed arguments of a native call. Accepts arguments that were encoded twice, and arguments followed
- * by text without JSON. Returns undefined for all other arguments.
+ * by other text. Returns undefined for all other arguments.
  */
 export function innerArguments(raw: string, maxValues?: number): string | undefined {
   const inner = isQuoted.test(raw) ? quotedObject(raw) : objectBeforeText(raw)
@@ -178,10 +171,7 @@ function innerRepair(raw: string): string {
 }
 
 const isQuoted = /^\s*"/
-/**
- * Matches JSON, or a part of it, in the text after the object. If that text contains JSON, it is unclear which value contains the
- * arguments.
- */
+/** Matches JSON after the first object, which makes it unclear which value contains the arguments. */
 const moreJson = /["{}[\]]/
 
 function quotedObject(raw: string): string | undefined {
@@ -189,10 +179,7 @@ function quotedObject(raw: string): string | undefined {
   return typeof inner === 'string' && inner.startsWith('{') && inner.endsWith('}') ? inner : undefined
 }
 
-/**
- * Returns the object without the text after it: control tokens and tags of the model's format, or prose. See
- * https://github.com/librefang/librefang/pull/2995
- */
+/** Returns the object without the control tokens, tags or prose after it. See https://github.com/librefang/librefang/pull/2995 */
 function objectBeforeText(raw: string): string | undefined {
   if (!raw.startsWith('{') || raw.trimEnd().endsWith('}')) return undefined
   const end = endOfJson(raw)
@@ -226,7 +213,7 @@ async function inTime(
   try {
     return await pTimeout(checking, { milliseconds, signal })
   } catch {
-    // The check itself never rejects, so it has timed out or the run has ended.
+    // The check itself never rejects, so a rejection here means that it timed out or that the run ended.
     if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))
     return unprepared('tool_timeout', checkTimedOutText(tool.name, milliseconds))
   }

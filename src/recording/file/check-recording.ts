@@ -1,21 +1,17 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type RecordedModelRequest, type RecordedRun, requestsOf } from '../format.ts'
 
-/** Throws an error about an invalid value. The error contains the place of the value, the expected form, and the value. */
 export type Wrong = (place: string, expected: string, got: unknown) => never
 
 type Check = (value: unknown, place: string, wrong: Wrong) => void
 
-/** Checks all data that reading and replaying a run requires. `at` is the path of the run, with a dot at the end. */
+/** Checks every field that a replay needs. `at` is the path of the run, with a dot at the end. */
 export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   for (const [name, check] of Object.entries(runFields)) check(run[name], at + name, wrong)
   checkReferences(run as never, at, wrong)
 }
 
-/**
- * Checks the references between the parts of a run. `run` has the form that it has in the file. The types of its fields have already been
- * checked.
- */
+/** Checks the references between the parts of a run, whose field types have already been checked. */
 function checkReferences(run: RecordedRun, at: string, wrong: Wrong): void {
   const { instructions, messages, earlier, tools } = run.given
   if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)
@@ -99,7 +95,7 @@ const request = object({
 })
 
 const kindOfPieces = oneOf('text', 'reasoning', 'call', 'arguments')
-/** Accepts a list of the kind, the index of the call (only for the kinds `call` and `arguments`), and texts. */
+/** Accepts `[kind, ...texts]`, or `[kind, index, ...texts]` for the kinds `call` and `arguments`. */
 const pieces: Check = (value, place, wrong) => {
   list(() => {})(value, place, wrong)
   const [kind, ...rest] = value as unknown[]

@@ -1,9 +1,9 @@
-/** Maximum length of a line that holds a whole value. */
+/** Maximum line length, in characters. Only a long string or key can exceed it. */
 export const width = 120
 
 /**
- * Formats JSON to be read and compared line by line. A value that fits is written on one line. Otherwise, each field and item gets its own
- * line. If an array contains only plain items, several items share a line.
+ * Formats JSON so that people can read it and compare it line by line. A value that fits is written on one line. Otherwise, each field and
+ * item gets its own line. If an array contains only plain items, several items share a line.
  */
 export function layOut(value: unknown, indent = '', before = 0): string {
   if (typeof value !== 'object' || value === null) return onOneLine(value)
@@ -43,8 +43,8 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
 }
 
 /**
- * Estimates how many of `room` characters are left after a value. The result is negative if the value doesn't fit. Stops at that point, so
- * that a long value need not be serialized.
+ * Estimates how many of `room` characters are left after a value. Stops as soon as the result is negative, which means that the value
+ * doesn't fit.
  */
 function roomBeside(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length

@@ -30,8 +30,8 @@ export async function writeRecording(file: string | URL, recording: RunRecording
 }
 
 /**
- * Returns the recording in the file that is about to be replaced. Returns undefined if there is no file. Rejects if the existing file is
- * not a recording, or if the file can't be written.
+ * Reads the recording that is about to be replaced. Returns undefined if there is no file. Rejects if the existing file is not a recording,
+ * or if the file can't be written.
  */
 export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
   const path = pathOf(file)
@@ -71,7 +71,7 @@ export function recordingToText(recording: RunRecording): string {
   return `${layOut(shorten(recording))}\n`
 }
 
-/** Parses a recording. `where` is the name of the text in errors. */
+/** Parses a recording. `where` names the text in error messages. */
 export function recordingFromText(text: string, where = 'recording'): RunRecording {
   let json: unknown
   try {
@@ -91,7 +91,7 @@ export interface OpenRecording {
 }
 
 /**
- * Opens a recording, or the file of one, for a replay. `known` contains secret texts to redact. Throws the same errors as `readRecording`.
+ * Opens a recording or a recording file for a replay. `known` contains secret texts to redact. Throws the same errors as `readRecording`.
  */
 export function openRecording(recorded: RunRecording | string | URL, known?: Iterable<string>): OpenRecording {
   const isFile = typeof recorded === 'string' || recorded instanceof URL
@@ -126,7 +126,6 @@ function checkRecording(json: unknown, where: string): void {
   checkRun(json, '', wrong)
 }
 
-/** Converts a run to the short form that it has in the file. */
 function shorten(run: RecordedRun): RecordedRun {
   let before = firstMessages(run.given)
   return withSteps(run, (step) => {
@@ -136,7 +135,7 @@ function shorten(run: RecordedRun): RecordedRun {
   })
 }
 
-/** Converts a step to the short form that it has in the file. `before` contains the messages of the last request before the step. */
+/** Shortens a step for the file. `before` contains the messages of the last request before the step. */
 export function shortStep(given: RecordedInput, before: readonly ChatMessage[], step: RecordedStep): RecordedStep {
   if (Array.isArray(step)) return step.map((turn, at) => shortRequest(given, step[at - 1]?.request.messages ?? before, turn))
   return isCall(step) && step.runs !== undefined ? { ...step, runs: step.runs.map(shorten) } : step
@@ -155,7 +154,7 @@ function shortRequest(given: RecordedInput, before: readonly ChatMessage[], { re
   return { request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }
 }
 
-/** Restores a run that `shorten` has converted, with all messages and tools of its requests. */
+/** Restores all messages and tools of the requests of a shortened run. */
 export function lengthen<Run extends RecordedRun>(run: Run): Run {
   let before = firstMessages(run.given)
   const longRequest = ({ request, ...turn }: RecordedRequest): RecordedRequest => {
@@ -180,10 +179,7 @@ function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessa
   return differs < 0 ? messages.length : differs
 }
 
-/**
- * Caches the tool definitions that were found to be equal to a tool of the recorded run, because the same definitions occur in all its
- * requests.
- */
+/** Caches the definitions that equal a tool in `given.tools`, because the same definitions occur in every request. */
 const knownDefinitions = new WeakMap<RecordedInput['tools'], WeakSet<ToolDefinition>>()
 
 function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {

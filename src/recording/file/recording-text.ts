@@ -6,20 +6,20 @@ import type { RecordingSecrets } from '../secrets.ts'
 import { layOut, width } from './layout.ts'
 import { firstMessages, lastMessages, pathOf, shortStep } from './recording-file.ts'
 
-/** A recorded run, with its secrets. */
+/** A recorded run that is not redacted. */
 interface Recorded {
   runId: string
   run: RecordedRun
 }
 
-/** Writes the file of a recorded run without its secrets. Unlike `writeRecording`, yields to the event loop. */
+/** Redacts a recorded run and writes its file. Unlike `writeRecording`, yields to the event loop meanwhile. */
 export async function writeRecorded(file: string | URL, recorded: Recorded, secrets: RecordingSecrets): Promise<void> {
   await replaceFile(pathOf(file), await recordingText(recorded, secrets))
 }
 
 /**
- * Converts a recorded run to text, in pieces. The text equals the result of `recordingToText` for the run without its secrets. `secrets`
- * contains the secrets that are known before the run is searched. Yields to the event loop.
+ * Redacts a recorded run and formats it as `recordingToText` does. Adds the secrets that it finds to `secrets`. Yields to the event loop
+ * meanwhile.
  */
 export function recordingText(recorded: Recorded, secrets: RecordingSecrets): Promise<string[]> {
   return inTurns(textInParts(recorded, secrets))
