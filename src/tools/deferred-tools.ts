@@ -37,9 +37,9 @@ interface FoundTools {
  * tools itself, the provider's search replaces `search_tools` and `call_tool`.
  *
  * Search results are kept only in the conversation. The definitions sent to a provider therefore never change and stay in the provider's
- * cache. Any number of runs can share the set, and a resumed run knows which tools it has found. Before anything else happens, a call to
- * `call_tool` is replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named
- * tool. Events and history show the name of that tool. A model may also call a found tool directly by its name.
+ * cache. Any number of runs can share the set, and a resumed run knows which tools it has found. A call to `call_tool` is immediately
+ * replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool. Events
+ * and history show the name of that tool. A model may also call a found tool directly by its name.
  *
  * Throws `invalid_option` if `maxFound` is out of range or if the set already has a tool named `search_tools` or `call_tool`.
  */
@@ -74,10 +74,7 @@ class DeferredTools implements ToolSet {
   #specs: readonly ToolDefinition[] = []
   #deferred: readonly ToolDefinition[] = []
   #index = new ToolIndex([])
-  /**
-   * The content that the model sees, for each value that a found tool has returned. It is stored because each tool may have its own
-   * `toContent`.
-   */
+  /** The content for each object that a found tool has returned. Each tool may create the content with its own `toContent`. */
   readonly #contents = new WeakMap<object, Content>()
   readonly #isSearchable: boolean
 
@@ -104,7 +101,7 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // This function runs only if the caller does not use `ToolSet.opened`, or if `opened` returned undefined for this call.
+      // Called only for a call that was not unwrapped with `ToolSet.opened`.
       execute: async (args, ctx) => {
         const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
         if (call === undefined || tools.get(call.name) === undefined) {

@@ -140,10 +140,7 @@ export class ToolDispatcher implements ToolSet {
     return settling.length === 0 ? undefined : Promise.all(settling).then(() => {})
   }
 
-  /**
-   * Returns the same array until a source changes, so that callers can cache by its identity. This takes one comparison per source, not per
-   * tool.
-   */
+  /** Returns the same array until a source changes, so that callers can cache by its identity. */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())
     const known = this.#parts

@@ -11,9 +11,9 @@ export interface Question {
   schema?: JsonSchema
 }
 
-/** A question that asks whether to run the calls that a nested agent has noted but not run. */
+/** A question about a nested agent's plan: whether to make the calls that its preview noted. */
 export interface NotedQuestion extends Question {
-  /** The result that the model sees until the noted calls have run. */
+  /** The result that the model sees until the calls of the plan have been made. */
   meanwhile: string
 }
 

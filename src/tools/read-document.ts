@@ -10,16 +10,17 @@ const maxTokens = 40_000
 const maxDepth = 200
 
 /**
- * Parses a text as a single YAML document, in time linear in its length, and yields to the event loop in between. Rejects with the first
- * `YAMLError`, with its line and column. Unknown tags are errors too, because ignoring a tag could change the meaning. With
- * `passOverWarnings`, unknown tags are ignored.
+ * Parses a text as a single YAML document in linear time, and yields to the event loop while parsing. Rejects with the first `YAMLError`,
+ * with its line and column. Unknown tags are errors too, because ignoring a tag could change the meaning. With `passOverWarnings`, unknown
+ * tags are ignored.
  */
 export async function readDocument(text: string, { passOverWarnings = false }: { passOverWarnings?: boolean } = {}): Promise<Document> {
   const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../core/yaml.ts')
   const fail = (at: number, code: 'IMPOSSIBLE' | 'MULTIPLE_DOCS' | 'DUPLICATE_KEY', message: string) =>
     new YAMLParseError([at, at + 1], code, message)
   const parser = new Parser()
-  // The package's own check for duplicate keys compares each key with all earlier keys. With string keys, a cheaper check is possible.
+  // The package's own check for duplicate keys compares each key with all earlier keys. A cheaper check is possible because all keys are
+  // strings.
   const composer = new Composer({ uniqueKeys: false, stringKeys: true })
   const documents: Document.Parsed[] = []
   try {

@@ -42,7 +42,7 @@ export interface ToolViewOptions {
   also?: readonly AnyTool[]
 }
 
-/** A view of a set that leaves out or adds some tools. It follows the changes of the set. */
+/** A view of a set that leaves out or adds some tools. Changes to the set also change the view. */
 export class ToolView implements ToolSet {
   readonly #set: ToolSet
   readonly #only: ReadonlySet<string> | undefined
@@ -283,7 +283,7 @@ export function listedBy<Item>(
 ): Item[] {
   return askSet(method, () => {
     const list = syncAnswer(method, ask())
-    // Returns the list itself, because the set returns the same list until it changes.
+    // Returns the list itself, not a copy, because an unchanged list means that the set has not changed.
     if (Array.isArray(list) && list.every(isOne)) return list
     throw new TypeError(`Expected \`${method}\` to return a list, got \`${show(list)}\``)
   })

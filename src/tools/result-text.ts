@@ -52,11 +52,11 @@ function binaryNote(value: { byteLength: number }): string {
 }
 
 function stringify(value: object, room: Room): string | undefined {
-  // The chain from the root to the current value, before and after conversion. A repeated value is a cycle only within this chain.
+  // The objects that contain the current value, before and after conversion. A value that is one of them is a cycle.
   const ancestors: { given: object; shown: object }[] = []
   const above = new Set<object>()
   return JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
-    // `given` is already the result of `toJSON`. Many Errors define `toJSON`, and its result may contain their stack.
+    // `given` is the result of `toJSON`, which for many Errors contains the stack.
     const original = isRecord(this) ? this[key] : undefined
     const item = original instanceof Error ? original : given
     if (typeof item === 'bigint') return item.toString()
@@ -156,7 +156,7 @@ export interface CappedContent {
 
 /** Maximum size of a picture or document in base64 characters. No provider accepts a larger picture or document. */
 const maxMediaBytes = 20 * 1024 * 1024
-/** Maximum number of bytes of pictures and documents for each byte of the text limit. With the default text limit, this allows 20 MiB. */
+/** The limit for pictures and documents is the text limit times this factor. By default, it is 20 MiB. */
 const mediaBytesPerByte = 320
 const maxParts = 256
 

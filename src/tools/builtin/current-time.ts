@@ -74,8 +74,8 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
 }
 
 /**
- * Returns the name of the requested zone, in its usual spelling. Keeps the requested name if the system reports the zone under another
- * name, which may be outdated.
+ * Returns the name of the requested zone, in its usual spelling. Keeps the requested name if the system reports another name for the zone,
+ * which may be outdated.
  */
 function nameOf(format: Intl.DateTimeFormat, asked: string | undefined): string {
   const known = format.resolvedOptions().timeZone
@@ -106,7 +106,7 @@ function formatFor(timeZone: string | undefined): Intl.DateTimeFormat {
   }
 }
 
-/** Returns zones whose city occurs in `wanted`, because models often give a city: `New York`, `Tokyo, Japan`. */
+/** Returns the zones whose city occurs in `wanted`. Models often give a city, such as `New York` or `Tokyo, Japan`. */
 function zonesLike(wanted: string): string[] {
   const words = (text: string) =>
     text

@@ -32,7 +32,7 @@ export interface ListedFile {
 export interface FileList {
   /** The listed folder, relative to the workspace. */
   path: string
-  /** The number of matches. Like the totals, it includes matches that are not in `files`. */
+  /** The number of matches. `count`, `totalBytes` and `totalLines` include matches that are not in `files`. */
   count: number
   totalBytes: number
   /** The sum of all line counts. Set only if lines were counted. */

@@ -104,7 +104,7 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
  * Adds the matches of the files to the result, in order. Returns the number of files that could not be read. Rejects for any other failure.
  */
 async function searchSome(workspace: Workspace, entries: WalkEntry[], search: FileSearch, result: SearchResult): Promise<number> {
-  // Waits for all files, so that no file is still open if another file ends the search.
+  // Waits for all files, so that no file stays open if searching another file fails.
   const searched = await Promise.allSettled(entries.map((entry) => searchFile(workspace, entry, search)))
   let room = search.most
   let unreadable = 0

@@ -122,10 +122,7 @@ async function readScript(folder: string, script: string): Promise<{ folder: str
   }
 }
 
-/**
- * The pattern matches in linear time, because each part starts where the previous part ended, and no part extends past the next line break
- * or bracket.
- */
+/** Matches in linear time, because no repeated part of the pattern extends past the next line break or bracket. */
 const defaultExport = /(?:^|[;}])[^\S\r\n\u2028\u2029]*export(?:\s+default\b|\s*\{[^{}]*\bas\s+default\b)/m
 
 /** Chooses the runtime of a script by its name and content. Throws `tool_denied` if no runtime can run it. */

@@ -47,15 +47,15 @@ const strengths = new Map([
   ['mod', 2],
   ['^', 4],
 ])
-/** The precedence of a sign. With it, `-3^2` means `-(3^2)`, and `-3 * 2` means `(-3) * 2`. */
+/** The precedence of a sign: `-3^2` means `-(3^2)`, and `-3 * 2` means `(-3) * 2`. */
 const signStrength = 3
 
-/** Maximum nesting depth of parentheses. It is limited because the parser is recursive. */
+/** Maximum nesting depth of parentheses. The limit exists because the parser is recursive. */
 const maxNesting = 50
 
 /**
- * Evaluates an arithmetic expression while parsing it. Supports only numbers, operators and the calculator's own functions. The time of
- * each operation is limited, so the total time is linear in the length of the expression. Throws `invalid_arguments`.
+ * Evaluates an arithmetic expression while parsing it. Supports only numbers, operators and the calculator's own functions. The time for
+ * each operation is limited, so evaluation takes linear time. Throws `invalid_arguments`.
  */
 export function evaluate(expression: string): ExactNumber {
   const tokens = tokenize(expression)

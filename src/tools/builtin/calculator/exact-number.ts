@@ -84,7 +84,7 @@ export function modulo(a: ExactNumber, b: ExactNumber): ExactNumber {
   return add(a, negate(multiply(b, floor(divide(a, b)))))
 }
 
-/** Returns a number below, equal to or above 0 if `a` is less than, equal to or greater than `b`. */
+/** Compares two numbers like the callback of `Array.prototype.sort`. */
 export function compare(a: ExactNumber, b: ExactNumber): number {
   return isExact(a) && isExact(b) ? a.compare(b) : toDouble(a) - toDouble(b)
 }
@@ -134,8 +134,8 @@ function bitLength(value: bigint): number {
 }
 
 /**
- * Converts a result for output. Returns a number if a double is as precise as the fraction. Otherwise returns the exact decimal text, for
- * integers of any length and decimals of up to 34 digits. For infinite or longer decimals, returns the nearest double.
+ * Converts a result for output. Returns a number if a double has the exact value or prints it. Otherwise returns the exact decimal text,
+ * for integers of any length and decimals of up to 34 digits. For infinite or longer decimals, returns the nearest double.
  */
 export function toText(value: ExactNumber): number | string {
   const nearest = toDouble(value)
@@ -143,7 +143,7 @@ export function toText(value: ExactNumber): number | string {
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
-  // A double above the safe integers may print the same digits as the exact number and still differ from it.
+  // Beyond the safe integers, a double may differ from the exact number although both print the same digits.
   if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }

@@ -33,9 +33,8 @@ interface CalculatorFunction {
 
 const zero = fraction(0n)
 
-/** Creates a function of one number. */
 const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: 1, run: ([x = zero]) => run(x) })
-/** Creates a function of one number that calculates with doubles. */
+/** Converts the argument to a double. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
   minArgs: 2,
@@ -94,7 +93,7 @@ const functions = new Map<string, CalculatorFunction>(
   }),
 )
 
-/** Finds a function by name. The function checks the number of its arguments. Throws for an unknown name. */
+/** Finds a function by name. The returned function throws for a wrong number of arguments. Throws for an unknown name. */
 export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumber {
   const known = functions.get(name)
   if (known === undefined) {

@@ -1,10 +1,7 @@
 /** Finds the first occurrence of a query at or after a position. Returns -1 if the query does not occur. */
 export type FindText = (text: string, from: number) => number
 
-/**
- * Maximum length of a query for which the engine's own search is used. That search is by far the fastest. Up to this length, it is also
- * fast enough in the worst case.
- */
+/** Maximum length of a query that is searched with `indexOf`. For such short queries, `indexOf` is fast enough even in the worst case. */
 const maxSimple = 64
 
 /**

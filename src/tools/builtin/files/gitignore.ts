@@ -1,8 +1,9 @@
 import ignore, { type Ignore } from 'ignore'
 
 /**
- * Adds the rules of another ignore file to the rules in `above`. The added rules take precedence. `text` is the content of the added file.
- * `folder` is its folder, relative to the folder of the first ignore file: empty, or `a/b`.
+ * Adds the rules of another ignore file, which take precedence over the rules in `above`. `text` is the content of the added file. `folder`
+ * is the path from the folder of the first ignore file to the folder of the added file, such as `a/b`. An empty `folder` means the same
+ * folder.
  */
 export function addRules(above: Ignore | undefined, folder: string, text: string): Ignore {
   const rules = ignore({ ignorecase: false })
@@ -18,7 +19,7 @@ const maxRuleLength = 4_096
 function ruleBelow(folder: string, line: string): string {
   if (folder === '' || line.startsWith('#')) return line
   const [, negation, rule = ''] = /^(!?)(.*)$/s.exec(line) ?? []
-  // If nothing but slashes is left, the rule is empty. Prefixed with the folder, it would match the folder itself.
+  // A rule that contains only slashes is empty. With the folder as prefix, it would match the folder itself.
   if (/^\/* *$/.test(rule)) return ''
   const isAnchored = /\/(?! *$)/.test(rule)
   return `${negation}${folder.replace(/[\\*?[\]!# ]/g, '\\$&')}${isAnchored ? '/' : '/**/'}${rule.replace(/^\//, '')}`

@@ -39,7 +39,7 @@ function compileFolders(names: readonly string[]): Glob['mayMatchIn'] {
   try {
     return picomatch(folders, options)
   } catch {
-    // The pattern has braces that contain a `/`. It is treated as one that may match in any folder.
+    // Braces that contain a `/` can't be split into folders, so every folder may contain a match.
     return () => true
   }
 }

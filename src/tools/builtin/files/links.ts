@@ -7,8 +7,8 @@ const maxLinks = 40
 const maxCharacters = 4_096
 
 /**
- * Whether a path in `folder` leads out of the folder through a link. Reads nothing outside the folder, because the answer must not depend
- * on the files there. `folder` must have its own links resolved, and `path` must be absolute.
+ * Whether a path in `folder` leads out of the folder through a link. Reads nothing outside the folder, because the result must not depend
+ * on the files there. `folder` must be a real path, and `path` must be absolute.
  */
 export function leadsOutside(folder: string, path: string): boolean {
   if (path.length > maxCharacters) return false

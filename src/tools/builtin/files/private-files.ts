@@ -16,10 +16,7 @@ const rememberedMs = 1_000
 export class PrivateFiles {
   readonly #root: string
   readonly #named: readonly string[]
-  /**
-   * Names of the files given in the options, in lower case. Copies next to these files are private, too, because editors and people create
-   * such copies.
-   */
+  /** Names of the files given in the options, in lower case. Copies next to these files are private, too. */
   readonly #copied: readonly { folder: string; name: string }[]
   #links: { at: number; files: Promise<ReadonlySet<string>> } | undefined
 

@@ -86,7 +86,7 @@ class MatchCollector {
     if (this.#context > 0) for (const match of this.#open) this.#fillAfter(match, lines, 0)
     for (const { line, at } of found) {
       const number = this.#linesBefore + line
-      // A line that is longer than a block arrives in pieces. It counts once.
+      // A line that is longer than a block is split, but counts only once.
       if (number === this.#lastMatch) continue
       this.#lastMatch = number
       this.count++

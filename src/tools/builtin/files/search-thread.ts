@@ -16,10 +16,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/**
- * Maximum number of threads. A thread takes memory and time to start, so a turn with many calls, or many runs at once, must not start a
- * thread for each call.
- */
+/** Maximum number of threads. Each thread takes memory and time to start, so many parallel calls must share a limited number of threads. */
 const maxThreads = 16
 const running = new Set<SearchThread>()
 /** Threads that wait for another thread to end, in order. */
@@ -27,13 +24,13 @@ const queued = new Set<SearchThread>()
 
 /**
  * The thread of one search. It matches patterns that come from models and from the searched repositories. A pattern such as `(a+)+$` may
- * run for days, and only a separate thread can be stopped from outside. The thread starts when it has its first task and fewer than 16
+ * run for days, and only a separate thread can be stopped from outside. The thread starts with its first task, as soon as fewer than 16
  * threads run.
  */
 export class SearchThread {
   readonly #signal: AbortSignal
   #worker: Worker | undefined
-  /** Tasks in the order in which they are sent. The answers arrive in the same order. */
+  /** Unanswered tasks. The thread answers them in this order. */
   readonly #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
@@ -83,7 +80,8 @@ export class SearchThread {
       this.#waiting.shift()?.resolve(answer)
       this.#restartTimer()
     })
-    // The thread ran out of memory or stack, or failed to start. The system's own message may contain paths.
+    // The thread ran out of memory or stack, or failed to start. The error is only the cause, because the system's message may contain
+    // paths.
     this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', 'The files could not be searched', { cause })))
     for (const { message } of this.#waiting) this.#worker.postMessage(message)
     this.#restartTimer()
@@ -110,7 +108,7 @@ export class SearchThread {
   #fail(error: unknown): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The caller also closes the thread after its tasks are rejected, but the thread must stop immediately.
+    // The caller also closes the thread, but only after its tasks are rejected. The thread must stop now.
     void this.close()
   }
 }

@@ -43,12 +43,12 @@ const tasks = {
     return paths.map((path) => ({ matches: matches(path), mayMatchIn: mayMatchIn(path) }))
   },
 
-  /** Adds the rules of a file to the stored rules with the number `above`. Returns the number under which the combined rules are stored. */
+  /** Combines the rules of an ignore file with the stored rule set `above`. Returns the number of the combined rule set. */
   addRules(above: number | undefined, folder: string, text: string): number {
     return ruleSets.push(addRules(above === undefined ? undefined : ruleSets[above], folder, text)) - 1
   },
 
-  /** Returns, for each path, whether the rules make git ignore it. Paths of folders end with `/`. */
+  /** Returns, for each path, whether git would ignore it. Paths of folders end with `/`. */
   areIgnored(rules: number, paths: readonly string[]): boolean[] {
     return paths.map((path) => ruleSets[rules]?.ignores(path) === true)
   },

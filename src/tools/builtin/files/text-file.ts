@@ -11,7 +11,7 @@ export function looksBinary(start: Uint8Array): boolean {
   return start.subarray(0, sniffedBytes).includes(0)
 }
 
-/** Reads a file in pieces. Each piece overwrites the previous piece. Rejects with the signal's reason once the signal is aborted. */
+/** Reads a file in chunks. Each chunk overwrites the previous chunk. Rejects with the signal's reason once the signal is aborted. */
 async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes)
   for (;;) {
@@ -126,7 +126,6 @@ export async function readLines(
     line += countNewlines(chunk.subarray(at))
   }
   const totalLines = terminated ? line - 1 : line
-  // If no whole line fits, returns the beginning of the first line.
   const cut = truncated && wholeBytes > 0 ? wholeBytes : keptBytes
   const text = new TextDecoder().decode(kept.subarray(0, cut), { stream: truncated })
   const last = truncated ? Math.max(wholeTo, from) : Math.min(to, totalLines)

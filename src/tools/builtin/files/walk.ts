@@ -7,7 +7,7 @@ import type { GlobMatch } from './search-worker.ts'
 import type { Place, Workspace } from './workspace.ts'
 
 export interface WalkOptions {
-  /** A glob for paths relative to the start. Default: all files that are not hidden. */
+  /** A glob for paths relative to the folder where the walk starts. Default: all files that are not hidden. */
   pattern?: string
   /** Whether to visit subfolders. Default true. */
   recursive?: boolean
@@ -28,7 +28,7 @@ interface Folder extends WalkEntry {
 
 /** The rules that say which files git ignores (https://git-scm.com/docs/gitignore). */
 interface Rules {
-  /** The number under which the search thread stores the combined rules of all files. */
+  /** The number of the combined rule set in the search thread. */
   number: number
   /** The folder of the first rules file. Paths are matched relative to this folder. */
   top: string
@@ -44,18 +44,18 @@ interface Selected extends GlobMatch {
 const batchSize = 64
 /** Number of entries of a folder that are matched at once. */
 const matchedAtOnce = 128
-/** Maximum size of a rules file, in bytes. In the thread, rules take about 15 times as much memory as their text. */
+/** Maximum size of a rules file, in bytes. Parsed rules take about 15 times as much memory as their text. */
 const maxRuleBytes = 128 * 1024
 /** The name of a folder that is never listed, because it is rarely wanted and often enormous. */
 const skippedName = 'node_modules'
 
 /**
- * Walks a folder from the top down, with names in order, in batches. Leaves out files that git ignores, hidden names that the pattern does
- * not contain, private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as the signal is
- * aborted, and with `invalid_arguments` for an invalid pattern.
+ * Walks a folder from the top down, sorted by name, and yields batches of entries. Leaves out files that git ignores, hidden names that the
+ * pattern does not contain, private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as
+ * the signal is aborted, and with `invalid_arguments` for an invalid pattern.
  */
 export class Walk implements AsyncIterable<WalkEntry[]> {
-  /** The thread that matches the pattern. It can also search the content of the entries. It ends with the walk. */
+  /** The thread that matches the pattern. It can also search the content of the entries until the walk ends. */
   readonly thread: SearchThread
   readonly #workspace: Workspace
   readonly #start: Place
@@ -151,7 +151,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return selected.filter((_, at) => ignored[at] !== true)
   }
 
-  /** Matches paths relative to the start against the pattern. */
+  /** Matches paths against the pattern. The paths are relative to the folder where the walk starts. */
   async #match(paths: readonly string[]): Promise<GlobMatch[]> {
     const { pattern } = this.#options
     if (pattern === undefined) return paths.map((path) => ({ matches: !isHidden(path), mayMatchIn: !isHidden(path) }))
@@ -225,7 +225,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     let rules = repository === undefined ? undefined : await this.#repositoryRules(repository)
     for (const folder of within) rules = await this.#withRules(rules, folder)
     if (rules === undefined || rules.top === this.#start.real) return rules
-    // If the start is an ignored folder, no rules apply, because its content was requested.
+    // If the walk starts in an ignored folder, no rules apply, because the model asked for this folder.
     const [isIgnored] = await this.#areIgnored(rules, [{ entry: this.#start, isFolder: true }])
     return isIgnored === true ? undefined : rules
   }

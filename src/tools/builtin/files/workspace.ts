@@ -17,8 +17,8 @@ export interface Place {
 
 /**
  * The folder that tools may read. Paths from a model are resolved relative to this folder. A path that leads outside is refused, whether it
- * is absolute, contains `..`, or passes through a symbolic link. Mounts are followed. Private files in the folder are refused, through
- * every path and link.
+ * is absolute, contains `..`, or passes through a symbolic link. Mounts are followed. Private files in the folder are always refused, even
+ * through a link.
  *
  * Errors are worded for a model: they name paths as the model wrote them, or relative to the workspace.
  */
@@ -65,8 +65,8 @@ export class Workspace {
   }
 
   /**
-   * Opens a file for reading. The caller must close it. Checks the opened file instead of its path. Refuses the file if the file, or a
-   * folder above it, was replaced by a link after the path was resolved.
+   * Opens a file for reading. The caller must close it. Refuses the file if the file, or a folder above it, was replaced by a link after
+   * the path was resolved.
    */
   async open(place: Pick<Place, 'real' | 'path'>): Promise<{ handle: FileHandle; stats: Stats }> {
     let handle: FileHandle
@@ -104,7 +104,6 @@ export class Workspace {
     return isWithin(real, this.#root) || (isWithin(this.#root, real) && !this.#private.includes(real))
   }
 
-  /** Whether `real` is private. Private files must not be read or listed. */
   refuses(real: string): boolean {
     return this.#private.includes(real)
   }
@@ -145,7 +144,6 @@ export function workspaceOf(tool: FileTool): Workspace | undefined {
   return tool[workspaceKey]
 }
 
-/** Returns a copy of the tool marked with its workspace. */
 export function inWorkspace(tool: AnyTool, workspace: Workspace): FileTool {
   return { ...tool, [workspaceKey]: workspace }
 }

@@ -19,14 +19,14 @@ const blocks = new Set(
     'legend li main nav ol option p pre section select summary table tbody tfoot thead tr ul'
   ).split(' '),
 )
-/** Block elements other than headings that get an empty line before and after them. */
+/** Block elements, besides headings, that get an empty line before and after. */
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
 const maxTitle = 4_096
 
 /**
  * Removes the tags from HTML. Reads the text once, in time linear in its length, and yields to the event loop. Does not run scripts or
- * apply styles, as a browser would. Rejects with the signal's reason if the signal is aborted.
+ * apply styles. Rejects with the signal's reason if the signal is aborted.
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
   const out = new TextBuilder()
@@ -111,7 +111,7 @@ function endOfElement(html: string, from: number, name: string): number {
 /** Number of characters that are decoded at once, and maximum length of a character reference. */
 const [stretch, longestReference] = [65_536, 64]
 
-/** Returns a position where the text may be cut, which must not be inside a character reference. */
+/** Returns a position at which the text can be cut without cutting a character reference. */
 function endOfStretch(html: string, from: number, end: number): number {
   const latest = from + stretch
   if (latest >= end) return end

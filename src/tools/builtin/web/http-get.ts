@@ -34,7 +34,7 @@ export interface HttpAnswer {
   location?: string
   /** The body. Undefined if the content type was not wanted. */
   body?: Buffer
-  /** The length of the body that the server announced, if any. */
+  /** The length in the `content-length` header. Undefined if the header is missing or invalid. */
   announcedBytes?: number
   truncated: boolean
 }
@@ -98,7 +98,10 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Creates the error for a private address. The message doesn't contain the address, because it may belong to this network. */
+/**
+ * Creates the error for a private address. The message doesn't contain the address, because it could reveal the structure of a private
+ * network.
+ */
 function privateAddress(host: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
@@ -140,7 +143,6 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
     find().then(
       ({ addresses, first }) => (all ? callback(null, addresses) : callback(null, first.address, first.family)),
       (error: unknown) => {
-        // Node.js expects an Error here.
         const reason = readableError(error)
         callback(reason instanceof Error ? reason : new Error(messageOf(reason)), '')
       },
@@ -188,7 +190,7 @@ function unpack(response: IncomingMessage, url: URL): Readable {
   const decoder = decoders.get(encoding)?.()
   if (decoder === undefined)
     throw new ToolloopError('tool_failed', `${show(url.href)} has the content encoding ${show(encoding)}, which is not supported`)
-  // The decoder reports the errors of both streams, because only the decoder is read.
+  // Errors of both streams reach the reader of `decoder`, so the callback of `pipeline` ignores them.
   pipeline(response, decoder, () => {})
   return decoder
 }

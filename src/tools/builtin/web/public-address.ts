@@ -17,7 +17,7 @@ export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false
   const ip = ipaddr.process(address)
   if (ip.range() !== 'unicast' || alsoPrivate.has(ip.toString())) return false
-  // Only this part of the IPv6 address space is assigned: https://www.iana.org/assignments/ipv6-address-space
+  // Only 2000::/3 is assigned for public addresses: https://www.iana.org/assignments/ipv6-address-space
   return ip.kind() === 'ipv4' || ((ip.toByteArray()[0] ?? 0) & 0xe0) === 0x20
 }
 

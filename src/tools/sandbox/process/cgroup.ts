@@ -58,7 +58,7 @@ export class Cgroup {
     mkdirSync(this.#folder)
     try {
       for (const [file, value] of Object.entries(settings)) {
-        // The file must exist, because not every kernel supports every file, and writing doesn't create one.
+        // Skips settings that this kernel doesn't support, for which it has no file.
         if (statSync(join(this.#folder, file), { throwIfNoEntry: false }) !== undefined) writeFileSync(join(this.#folder, file), value)
       }
     } catch (error) {

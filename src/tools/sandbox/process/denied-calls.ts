@@ -1,4 +1,4 @@
-/** An architecture that has a filter, by its name in `process.arch`. */
+/** An architecture that has a system call filter, named as in `process.arch`. */
 export type FilteredArch = 'x64' | 'arm64'
 
 /**

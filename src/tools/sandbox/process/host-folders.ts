@@ -7,7 +7,7 @@ import { show, ToolloopError } from '../../../core/errors.ts'
 export interface ShownFolders {
   /** The Skill's folder. Absent if the folder is copied. */
   skill?: string | undefined
-  /** Other folders. If there are any, the system call filter blocks sockets with a name. */
+  /** Other folders. If the list isn't empty, the system call filter blocks named sockets. */
   others: readonly string[]
 }
 
