@@ -19,8 +19,8 @@ export interface ToolContext<Context = unknown> {
   /** The number of the model request that made this call, from 1. */
   readonly iteration: number
   /**
-   * A key that is the same for all attempts at this call, even after a crash. If this call may have taken effect, a later repetition of the
-   * call has the same key. Pass the key to services that deduplicate requests.
+   * A key that is the same for all attempts at this call, even after a crash. The key stays the same if the model repeats a call that may
+   * have taken effect. Pass the key to services that deduplicate requests.
    */
   readonly idempotencyKey: string
   /** The number of the attempt, from 1; see `Tool.retries`. */
@@ -94,7 +94,7 @@ export interface CallTrace {
   setAttributes(attributes: Readonly<Record<string, string | number | boolean>>): void
 }
 
-/** A run, as the tools that it calls see it. */
+/** A run, as its tools see it. */
 export interface RunScope {
   readonly runId: string
   /** The nesting depth: 0 for a run that no tool has started. */

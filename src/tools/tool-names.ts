@@ -46,7 +46,6 @@ export function originOf(tool: OriginatedTool): ToolOrigin | undefined {
   return tool[originKey]
 }
 
-/** Returns a copy of the tool marked with its server or API. */
 export function fromOrigin(tool: AnyTool, origin: ToolOrigin): AnyTool {
   const marked: OriginatedTool = { ...tool, [originKey]: origin }
   return marked

@@ -25,7 +25,7 @@ export type { ExecutedEnd, RawEnd, ToolCallEnd, ToolCallEnvironment } from './ca
 
 /** Returned by a tool's function to end the call exactly as it was recorded. Used by tools that replay a recording. */
 export class RecordedEnd {
-  /** `value`: the value that the function returned when the call was recorded, for hooks that wrap the function. */
+  /** `value` is the recorded return value, for hooks that wrap the call. */
   readonly recorded: { end: ExecutedEnd; value: unknown }
 
   constructor(recorded: { end: ExecutedEnd; value: unknown }) {
@@ -126,10 +126,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   }
 }
 
-/**
- * Asks the tool whether a call that may have run has taken effect, and adds the finding to the end of the call. Does nothing for a tool
- * that only reads.
- */
+/** Calls the tool's `reconcile`, and adds its finding to the end of the call. Does nothing for a tool that only reads. */
 async function settled(call: PreparedCall, environment: ToolCallEnvironment, end: LeftEnd): Promise<ToolCallEnd> {
   return call.tool.effect === 'read' ? end : told(call, environment, end, await askReconcile(call, environment, end.attempts))
 }
@@ -143,7 +140,7 @@ interface Tried {
   end: ToolCallEnd
   /** The value that the function threw, for the log. */
   thrown?: unknown
-  /** Set if the attempt is final: the function returned a value that can't be shown, or an end that was recorded. No retry follows. */
+  /** Set if the call must not be retried: the function returned a value that can't be shown, or a `RecordedEnd`. */
   ran?: true
 }
 
@@ -311,12 +308,12 @@ class Attempt {
   }
 }
 
-/** Creates the end of a call that has taken effect and whose value is known, although its function did not run here. */
+/** Creates the end of a successful call whose value is already known. */
 export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
   return returned(tool, value, maxResultBytes, 1).end
 }
 
-/** Creates the end of an attempt. A value that can't be shown is a failure, but not a reason to run the tool again. */
+/** Creates the end of an attempt. A value that can't be shown is a failure, but the tool must not run again. */
 function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): Tried {
   try {
     return { end: contentOf(tool, value, maxResultBytes, attempts) }

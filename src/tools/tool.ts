@@ -30,8 +30,8 @@ export interface ToolDefinition {
 }
 
 /**
- * Tools that a model doesn't see but can find with a search. `searchedBy`: the names of the tools that search for these tools and call them
- * if the provider has no tool search.
+ * Tools that a model doesn't see but can find with a search. `searchedBy`: the names of the tools that search for and call these tools if
+ * the provider has no tool search.
  */
 export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: readonly string[] }
 
@@ -83,8 +83,8 @@ export interface Tool<Context = unknown> {
   /** Whether a call may run in parallel with other calls of its turn. If false, a call runs alone. Default true. */
   readonly parallel?: boolean
   /**
-   * Whether the tool's result ends the run and becomes its output. If another call of the same turn is waiting for the caller, the run does
-   * not end. Default false.
+   * Whether the tool's result ends the run and becomes its output. The run does not end if another call of the same turn is pending.
+   * Default false.
    */
   readonly final?: boolean
   /** Names of arguments, at any depth, that are redacted in logs and dumps. */
@@ -231,7 +231,7 @@ const toolNames: OptionNames<Tool> = {
   preview: true,
 }
 
-/** The names include the fields of a tool, because a tool may be defined from another tool. */
+/** Includes the fields of a tool, because `defineTool` also accepts a tool. */
 const definitionNames: OptionNames<Tool & ToolOptions<unknown, unknown, unknown>> = { ...toolNames, jsonSchema: true }
 
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
@@ -265,7 +265,6 @@ export function defineTool<const S extends ParametersSchema, Value = unknown, Co
 
 export const toolName: RegExp = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Throws `invalid_tool` if a tool's name is invalid. */
 function checkToolName(name: unknown): void {
   if (typeof name === 'string' && toolName.test(name)) return
   throw new ToolloopError('invalid_tool', `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(name)}\``)
@@ -282,7 +281,7 @@ export function throwDuplicateName(name: string): never {
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
   checkToolName(tool.name)
-  // For an instance of a class, other members are allowed.
+  // An instance of a class may have other members.
   if (isPlainObject(tool)) checkOtherNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)

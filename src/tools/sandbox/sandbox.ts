@@ -3,13 +3,13 @@ import type { JsonObject } from '../../core/messages.ts'
 
 /**
  * The environment that runs a script. `vm` is a JavaScript engine inside this process without files, network, timers or other processes.
- * The others are separate processes.
+ * All other runtimes are separate processes.
  */
 export type Runtime = 'vm' | 'node' | 'python' | 'shell'
 
 /** The limits of one run of a script. */
 export interface SandboxLimits {
-  /** Time limit in milliseconds. Default 30,000. If the limit of the tool or the run is shorter, it ends the script earlier. */
+  /** Time limit in milliseconds. Default 30,000. A shorter limit of the tool or the run also applies. */
   timeoutMs: number
   /** Maximum memory of the VM, or of each process, in bytes. Default 256 MiB. */
   memoryBytes: number
@@ -53,7 +53,7 @@ export interface ScriptRun {
 export interface ScriptEnd {
   /** The value that a script in the VM returned. */
   value?: unknown
-  /** The same value as JSON text. It is included because writing a long value again would block the event loop. */
+  /** `value` as JSON text. Included because serializing a long value again would block the event loop. */
   json?: string
   /** The text that the script printed. */
   stdout: string

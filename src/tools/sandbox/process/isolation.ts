@@ -48,13 +48,13 @@ export const inside = {
   path: '/usr/local/bin:/usr/bin:/bin',
 }
 
-/** The user that has no special rights. */
+/** The user id of `nobody`, which has no special rights. */
 const nobody = 65_534
 const probeMs = 10_000
 const mebibyte = 1_048_576
 let probed: Promise<Isolation> | undefined
 
-/** Tests isolation once per process. A test is needed because only a trial shows whether the kernel or a container allows namespaces. */
+/** Tests isolation once per process. Only a test shows whether the kernel or a container allows namespaces. */
 export function findIsolation(): Promise<Isolation> {
   probed ??= probe()
   return probed
@@ -108,15 +108,12 @@ const notCounted =
   "the files a script makes in memory can't be counted here: this process may not look into the sandbox through `/proc`, as root without " +
   'CAP_SYS_PTRACE may not; start it as an ordinary user'
 
-/**
- * Returns the reason why a program can't be started, or why its files can't be counted. Undefined if it starts and its files can be
- * counted. The program ends when its input ends.
- */
+/** Starts a test program. Returns the reason if the program can't be started, or if the files in its sandbox can't be counted. */
 async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   try {
     const { child, cgroup, first } = start()
     const stop = () => {
-      // Processes that the program has started may keep its pipes open.
+      // Otherwise, processes that the program has started could keep its pipes open.
       killGroup(child)
       for (const stream of child.stdio) stream?.destroy()
     }
@@ -139,7 +136,7 @@ async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   }
 }
 
-/** Whether the files of the tested sandbox can be counted. Tries repeatedly, because the sandbox must exist first. */
+/** Whether the files in the test sandbox can be counted. Retries until the sandbox exists. */
 async function isWatchable(first: FirstProcess | undefined, child: ChildProcess): Promise<boolean> {
   for (let tries = 0; first !== undefined && tries < 60 && child.exitCode === null && child.signalCode === null; tries++) {
     if ((await countScratch(first.pid, mebibyte)) !== undefined) return true
@@ -169,7 +166,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
   try {
-    // bubblewrap starts nothing before it has read its arguments, which are written after this.
+    // bubblewrap starts nothing before its arguments are written below, so every process that it starts is in the control group.
     if (child.pid !== undefined) cgroup?.add(child.pid)
   } catch (error) {
     child.kill('SIGKILL')
@@ -212,7 +209,7 @@ export function endSandbox({ pid, namespace }: FirstProcess): void {
   try {
     if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
   } catch {
-    // The process has ended, and another process may have its id.
+    // The process has already ended.
   }
 }
 
@@ -257,8 +254,8 @@ function isExecutable(file: string): boolean {
 
 interface View {
   /**
-   * The folder that is shown read-only as `/skill`. It is a copy, or a folder of the machine. A script can find the location of a folder of
-   * the machine in `/proc`.
+   * The folder of the machine that is shown read-only as `/skill`, or a copy of a folder. A script can find the path of a folder of the
+   * machine in `/proc`, but not of a copy.
    */
   folder: string | FolderCopy
   workspace?: { folder: string; writable: boolean }

@@ -12,7 +12,7 @@ export interface ProcessLimits {
 
 /**
  * Returns arguments for prlimit. The limits apply to every process that the script starts. The address space is limited because no other
- * limit counts shared memory. Node.js reserves 512 MiB for code. This memory counts as data from the start.
+ * limit counts shared memory. Node.js gets higher limits, because it reserves 512 MiB for code at the start.
  */
 export function limitArguments(limits: ProcessLimits): string[] {
   const { memoryBytes, node = false } = limits

@@ -108,7 +108,7 @@ export class ProcessSandbox implements ScriptSandbox {
     if (workspace !== undefined) refuseClosed('the workspace', workspace)
     for (const path of readable) refuseClosed(`\`${path}\`, which \`readable\` names,`, path)
     const { memoryBytes, processes, timeoutMs } = limits
-    // The script's files are temporary. Its result is the text that it prints.
+    // The script's temporary files may take as much memory as a process.
     const scratchBytes = memoryBytes
     const node = this.#runtime === 'node'
     const view = {

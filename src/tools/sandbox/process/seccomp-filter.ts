@@ -90,7 +90,7 @@ export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions
   return assemble(program)
 }
 
-/** Returns rules that allow Unix sockets, TCP and UDP in the isolated network, and netlink for routing tables, which Node.js reads. */
+/** Returns rules that allow Unix sockets, TCP, UDP, and netlink for routing tables, which Node.js reads. */
 function socketRules(hostFolders: boolean): Instruction[] {
   return [
     argument(0),

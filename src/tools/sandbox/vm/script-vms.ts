@@ -18,7 +18,7 @@ export interface InlineLimits extends Pick<SandboxLimits, 'timeoutMs' | 'memoryB
 }
 
 /**
- * The state of a script after a round. Either it waits for calls, or it has ended with a value as JSON (`''` for no value) or with a
+ * The state of a script that has stopped. Either it waits for calls, or it has ended with a value as JSON (`''` for no value) or with a
  * description of the problem.
  */
 export type ScriptRound =
@@ -72,7 +72,7 @@ class ScriptThreads {
     for (const thread of this.#idle.splice(0)) void thread.end()
   }
 
-  /** Waits until a thread may be free. */
+  /** Waits until a thread may have become free. */
   async #turn(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#queue.push(resolve)
@@ -80,14 +80,14 @@ class ScriptThreads {
     await promise
     const at = this.#queue.indexOf(resolve)
     if (at !== -1) this.#queue.splice(at, 1)
-    // The signal was aborted after this caller was given its turn, so the turn is passed on.
+    // An aborted caller passes its turn to the next caller.
     else if (signal.aborted) this.#queue.shift()?.()
   }
 }
 
 const threads = new ScriptThreads()
 
-/** The VM of one script. The script runs until it needs the results of a round of calls, and continues when they arrive. */
+/** The VM of one script. The script stops when it needs the results of its calls, and continues when they arrive. */
 export class ScriptVm {
   readonly #script: InlineScript
   readonly #limits: InlineLimits
@@ -130,7 +130,7 @@ export class ScriptVm {
     threads.release(this)
   }
 
-  /** Gives up the thread, for use by another script, and returns it. */
+  /** Removes the thread from this VM and returns it, so that another script can use it. */
   leave(): VmThread | undefined {
     const thread = this.#thread
     this.#thread = undefined

@@ -1,7 +1,7 @@
 /**
  * The first code in a new VM, which runs before the code of the script. It defines `console` and `host`, calls the script's default export
  * and reports the result. It first stores the built-ins that it needs. A script that changes `JSON` or `Promise` therefore affects only
- * itself. Only texts, numbers and booleans pass in or out of the VM. A script that runs in rounds gets `tools` instead of `host`. The
+ * itself. Only texts, numbers and booleans pass in or out of the VM. A script written by a model gets `tools` instead of `host`, and the
  * answers to its calls need not be JSON.
  */
 export const guestSource = `((print, callOut, finish, entry, input, mostCharacters, isInRounds) => {

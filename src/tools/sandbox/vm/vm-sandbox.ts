@@ -23,13 +23,13 @@ const deepestInput = 1_000
  * ends the whole process, not only the thread.
  */
 const mostCharactersIn = 16 * 1024 * 1024
-/** Maximum number of characters of all answers to one script. The thread of the script may be slow to read the answers. */
+/** Maximum number of characters of all answers to one script. The limit exists because the thread may read the answers slowly. */
 const mostAnswerCharacters = 4 * mostCharactersIn
 /** Maximum number of characters of the message of a failed tool. */
 const mostProblemCharacters = 65_536
 /**
- * Maximum size of the thread's heap. The heap contains only the data that passes through V8. The script's own values are in the engine's
- * memory, but a long text that passes through may take a large part of the heap.
+ * Maximum size of the thread's heap. The heap contains only data on its way into or out of the engine, but a single text can be long. The
+ * script's own values are in the engine's memory.
  */
 const threadHeapMb = 1_024
 
@@ -87,7 +87,7 @@ export class VmSandbox implements ScriptSandbox {
   async #take(signal: AbortSignal): Promise<VmThread> {
     const engine = await compileEngine()
     while (!this.#closed && this.#busy.size >= this.#most) await this.#untilFree(signal)
-    // The signal was aborted after this run was given its turn, so the turn is passed on.
+    // An aborted run passes its turn to the next run.
     if (signal.aborted) this.#queue.shift()?.()
     signal.throwIfAborted()
     if (this.#closed) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
@@ -96,7 +96,7 @@ export class VmSandbox implements ScriptSandbox {
     return thread
   }
 
-  /** Waits until a thread may be free. */
+  /** Waits until a thread may have become free. */
   #untilFree(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const go = () => {
@@ -218,7 +218,7 @@ export class VmThread {
       this.#send(message)
       const end = await ended.promise
       clearTimeout(timer)
-      // After one turn of the event loop, all calls that the script made before it ended have been started.
+      // Lets all calls start that the script made before it ended.
       if (answers !== undefined) await yieldNow()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end
@@ -277,7 +277,7 @@ interface Written {
 /** Writes a value for the VM. Rejects if the value has more than `most` characters. `what` is the beginning of the error message. */
 async function writeForVm(what: string, value: unknown, most: number, signal: AbortSignal): Promise<Written> {
   const tooLong = () => new Error(`${what} more than ${most} characters of JSON, the most a script in the VM can be given.`)
-  // A single text can't be split into pieces, so its length is checked first.
+  // A single text is never split into parts, so its length is checked first.
   if (typeof value === 'string' && value.length > most) throw tooLong()
   const pieces = toPieces(value, deepestInput)
   let characters = 0

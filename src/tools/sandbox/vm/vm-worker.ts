@@ -37,7 +37,7 @@ export type ToVm =
     }
   | { kind: 'answer'; call: number; ok: true; value: JsonPieces }
   | { kind: 'answer'; call: number; ok: false; problem: string }
-  /** Answers to all calls of a round. `text` is JSON or any other text. If `ok` is false, `text` is the error. */
+  /** Answers to all calls of a round. `text` need not be JSON. If `ok` is false, `text` is the error. */
   | { kind: 'answers'; answers: readonly RoundAnswer[] }
 
 export interface RoundAnswer {
@@ -79,7 +79,7 @@ const mostProblemCharacters = 2_001
  * values.
  */
 const mostCallValues = 10_000
-/** The maximum length of the arguments of all calls together is this number times the maximum for one call. */
+/** The arguments of all calls together may be this many times longer than the arguments of a single call. */
 const callsTogether = 4
 const deepestValue = 512
 
@@ -106,7 +106,7 @@ class GuestRun {
   #modules: ScriptModules | InlineModule | undefined
   /** The calls that the script has made since its last round. */
   #round: RoundCall[] = []
-  /** How the script ended. If the script did not wait for some of its calls, its end is reported after these calls have been answered. */
+  /** How the script ended. The end is reported after all calls have been answered, even calls that the script did not wait for. */
   #finished: { isDone: boolean; text: string } | undefined
 
   constructor(run: Run) {
