@@ -161,8 +161,8 @@ export interface RecordedDecision {
   tool: string
   args: JsonObject
   /**
-   * For an approval, `approved`, with an optional `reason` and any changed `args`. For a tool that the caller executes, `result`. For a
-   * question, `answer`.
+   * An approval has `approved`, and optionally `reason` and changed `args`. The decision on a tool that the caller executes has `result`.
+   * The answer to a question has `answer`.
    */
   verdict: JsonObject
 }

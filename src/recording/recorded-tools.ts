@@ -64,7 +64,7 @@ export class RecordedCalls {
     const isCutShort = this.#cutShort.has(call)
     if (!isCutShort || call.runs !== undefined) await this.#around?.(call, ctx)
     if (call.outcome === undefined) {
-      // Lets concurrent calls end first, because they may have ended before the recorded run did.
+      // Lets concurrent calls end first, because they may also have ended first in the recorded run.
       if (!isCutShort) await new Promise((resolve) => setImmediate(resolve))
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})

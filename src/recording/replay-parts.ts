@@ -22,10 +22,10 @@ export interface ReplayPartOptions {
 const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: true }
 
 /**
- * Creates a model that repeats the responses of a recorded run, including chunks, failures and usage. Several equal requests get their
- * recorded responses in order. The order of different requests doesn't matter. A request that is not in the recording rejects with
- * `replay_differs`, and the message says where the request first differs. The run then ends with `model_error`. Throws `invalid_option` if
- * the file is not a recording.
+ * Creates a model that repeats the responses of a recorded run, including chunks, failures and usage. Equal requests get their recorded
+ * responses in order. The order of different requests doesn't matter. A request that is not in the recording rejects with `replay_differs`,
+ * and the message says where the request first differs. The run then ends with `model_error`. Throws `invalid_option` if the file is not a
+ * recording.
  *
  * ```ts
  * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })
@@ -37,9 +37,9 @@ export function replayModel(file: string | URL | RunRecording, options: ReplayPa
 }
 
 /**
- * Creates the tools of a recorded run. A call returns or fails like the equal recorded call. Each recorded call is used only once. The
- * order of the calls doesn't matter. A call that is not in the recording fails, and the message names its first difference from a recorded
- * call. No tool is executed. Throws `invalid_option` if the file is not a recording.
+ * Creates the tools of a recorded run. A call returns or fails like the recorded call with the same tool and arguments. Each recorded call
+ * is used only once. The order of the calls doesn't matter. A call that is not in the recording fails, and the message names its first
+ * difference from a recorded call. No tool is executed. Throws `invalid_option` if the file is not a recording.
  */
 export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
   const { runs, first, secrets } = openPart(file, options, '`replayTools`')

@@ -234,8 +234,8 @@ function decisionOn({ steps }: RecordedRun, item: PendingItem): Decision {
 }
 
 /**
- * Replaces a redacted secret that a decision changed. Recordings have the same placeholder for both secrets, so the arguments would seem
- * unchanged.
+ * The placeholder for a secret that a decision changed. A recording has the same placeholder for the old and the new secret, so the
+ * arguments would seem unchanged.
  */
 const changedSecret = REDACTED.toUpperCase()
 

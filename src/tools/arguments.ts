@@ -16,7 +16,7 @@ import type { AnyTool } from './tool.ts'
 /** Maximum nesting depth of arguments. Within this limit, recursive code can process them safely. */
 export const maxDepth = 512
 
-/** Longer argument texts are parsed in a separate turn of the event loop. In characters. */
+/** Length in characters above which argument texts are parsed in a separate turn of the event loop. */
 const mostReadAtOnce = 100_000
 
 /** A call that is ready to run. `input` is passed to `execute`: the arguments, or the output of the tool's Standard Schema. */

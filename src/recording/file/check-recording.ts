@@ -11,7 +11,7 @@ export function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
   checkReferences(run as never, at, wrong)
 }
 
-/** Checks the references between the parts of a run, whose field types have already been checked. */
+/** Checks the references between the parts of a run. The types of all fields have already been checked. */
 function checkReferences(run: RecordedRun, at: string, wrong: Wrong): void {
   const { instructions, messages, earlier, tools } = run.given
   if (earlier > messages.length) wrong(`${at}given.earlier`, `at most ${messages.length}, as many messages there are`, earlier)

@@ -154,7 +154,7 @@ function shortRequest(given: RecordedInput, before: readonly ChatMessage[], { re
   return { request: { ...short, ...withoutUndefined({ tools: named }) }, ...turn }
 }
 
-/** Restores all messages and tools of the requests of a shortened run. */
+/** Undoes `shorten`: restores all messages and tools of the requests. */
 export function lengthen<Run extends RecordedRun>(run: Run): Run {
   let before = firstMessages(run.given)
   const longRequest = ({ request, ...turn }: RecordedRequest): RecordedRequest => {
@@ -179,7 +179,7 @@ function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessa
   return differs < 0 ? messages.length : differs
 }
 
-/** Caches the definitions that equal a tool in `given.tools`, because the same definitions occur in every request. */
+/** Caches tool definitions that equal a tool in `given.tools`, because the same definitions occur in every request. */
 const knownDefinitions = new WeakMap<RecordedInput['tools'], WeakSet<ToolDefinition>>()
 
 function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {
