@@ -37,9 +37,9 @@ interface FoundTools {
  * tools itself, the provider's search replaces `search_tools` and `call_tool`.
  *
  * Search results are kept only in the conversation. The definitions sent to a provider therefore never change and stay in the provider's
- * cache. Any number of runs can share the set, and a resumed run knows which tools it has found. A call to `call_tool` is immediately
- * replaced by a call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool. Events
- * and history show the name of that tool. A model may also call a found tool directly by its name.
+ * cache. Any number of runs can share the set, and a resumed run knows which tools it has found. Each call to `call_tool` is replaced by a
+ * call to the tool that its arguments name. The schema, approval, effect and time limit are those of the named tool. Events and history
+ * show the name of that tool. A model may also call a found tool directly by its name.
  *
  * Throws `invalid_option` if `maxFound` is out of range or if the set already has a tool named `search_tools` or `call_tool`.
  */
@@ -151,7 +151,7 @@ class DeferredTools implements ToolSet {
     const parsed = parseArguments(innerArguments(call.arguments) ?? call.arguments)
     if (!parsed.ok) return undefined
     const { name, arguments: given = {} } = parsed.args
-    // A call is opened only once, so `call_tool` can't call itself.
+    // `call_tool` can't call itself.
     if (typeof name !== 'string' || name === callName) return undefined
     if (typeof given === 'string') return { name, arguments: given }
     return isJsonObject(given) ? { name, arguments: JSON.stringify(given) } : undefined

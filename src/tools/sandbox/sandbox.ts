@@ -81,7 +81,7 @@ const defaultLimits: SandboxLimits = { timeoutMs: 30_000, memoryBytes: 256 * meb
 export function checkLimits(limits: Partial<SandboxLimits>): SandboxLimits {
   const whole = { ...defaultLimits, ...limits }
   if (!(whole.timeoutMs > 0)) throw new InvalidOptionError('limits.timeoutMs', 'a number of milliseconds > 0', whole.timeoutMs)
-  // The minimum values. Node.js does not start with less memory.
+  // The minimum of each limit. Node.js does not start with less memory.
   const least = { memoryBytes: 16 * mebibyte, outputBytes: 1, processes: 1 }
   for (const name of ['memoryBytes', 'outputBytes', 'processes'] as const) {
     if (!(Number.isInteger(whole[name]) && whole[name] >= least[name])) {

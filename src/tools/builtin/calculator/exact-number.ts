@@ -134,8 +134,8 @@ function bitLength(value: bigint): number {
 }
 
 /**
- * Converts a result for output. Returns a number if a double has the exact value or prints it. Otherwise returns the exact decimal text,
- * for integers of any length and decimals of up to 34 digits. For infinite or longer decimals, returns the nearest double.
+ * Converts a result for output. Returns a number if it loses no digits. Otherwise returns the exact decimal text, for integers of any
+ * length and decimals of up to 34 digits. For infinite or longer decimals, returns the nearest double.
  */
 export function toText(value: ExactNumber): number | string {
   const nearest = toDouble(value)

@@ -34,7 +34,7 @@ interface CalculatorFunction {
 const zero = fraction(0n)
 
 const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: 1, run: ([x = zero]) => run(x) })
-/** Converts the argument to a double. */
+/** Creates a function that converts its argument to a double. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
   minArgs: 2,

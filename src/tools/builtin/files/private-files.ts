@@ -100,9 +100,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? extname(path) !== ''
 }
 
-/**
- * Removes the characters that editors put before a file's name to name a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`.
- */
+/** Removes the characters that editors put before the name of a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
 function nameOfOriginal(name: string): string {
   return plainName(name).replace(/^[.#~]+/, '')
 }

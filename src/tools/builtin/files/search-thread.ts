@@ -80,8 +80,7 @@ export class SearchThread {
       this.#waiting.shift()?.resolve(answer)
       this.#restartTimer()
     })
-    // The thread ran out of memory or stack, or failed to start. The error is only the cause, because the system's message may contain
-    // paths.
+    // The thread ran out of memory or stack, or failed to start. The error becomes the `cause`, because its message may contain paths.
     this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', 'The files could not be searched', { cause })))
     for (const { message } of this.#waiting) this.#worker.postMessage(message)
     this.#restartTimer()

@@ -31,7 +31,10 @@ const tasks = {
     return found
   },
 
-  /** Matches paths relative to the start against a glob. If the glob is invalid, returns a text that says what was expected. */
+  /**
+   * Matches paths against a glob. The paths are relative to the folder where the walk starts. If the glob is invalid, returns a text that
+   * says what was expected.
+   */
   matchGlob(pattern: string, paths: readonly string[]): GlobMatch[] | string {
     try {
       glob ??= compileGlob(pattern)

@@ -180,7 +180,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       }
     } catch (error) {
       this.#options.signal.throwIfAborted()
-      // Folders appear and disappear during the walk. A folder is reported only if it exists and can't be read.
+      // A folder that disappears during the walk is not reported as unreadable.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) this.#unreadable++
       if (children.length === 0) return undefined
     }

@@ -25,8 +25,8 @@ const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 const maxTitle = 4_096
 
 /**
- * Removes the tags from HTML. Reads the text once, in time linear in its length, and yields to the event loop. Does not run scripts or
- * apply styles. Rejects with the signal's reason if the signal is aborted.
+ * Removes the tags from HTML. Reads the text once in linear time, and yields to the event loop meanwhile. Does not run scripts or apply
+ * styles. Rejects with the signal's reason if the signal is aborted.
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
   const out = new TextBuilder()
@@ -108,7 +108,7 @@ function endOfElement(html: string, from: number, name: string): number {
   return closing.exec(html)?.index ?? html.length
 }
 
-/** Number of characters that are decoded at once, and maximum length of a character reference. */
+/** Number of characters that are decoded at once, and the maximum length of a character reference such as `&amp;`. */
 const [stretch, longestReference] = [65_536, 64]
 
 /** Returns a position at which the text can be cut without cutting a character reference. */
@@ -129,7 +129,7 @@ class TextBuilder {
   #breaks = 2
   #cells = 0
 
-  /** Adds text of any length, and yields to the event loop in between. */
+  /** Adds text of any length, and yields to the event loop meanwhile. */
   async longText(html: string, from: number, end: number, signal: AbortSignal | undefined): Promise<void> {
     for (let at = from; at < end; ) {
       const next = endOfStretch(html, at, end)

@@ -15,7 +15,7 @@ export interface GetOptions {
   headers?: Readonly<Record<string, string>>
   /** Maximum number of bytes of the body to read, after decompression. */
   maxBytes: number
-  /** Whether to read a body of this content type. */
+  /** Whether to read a body with this content type. */
   wants(contentType: string): boolean
   /** The rule that decides which addresses may be connected to. */
   rule: AddressRule

@@ -13,7 +13,7 @@ const alsoPrivate = new Set(['168.63.129.16'])
  * addresses that embed an IPv4 address (6to4, NAT64, Teredo) are not public either. An IPv4-mapped address counts as its IPv4 address.
  */
 export function isPublicAddress(address: string): boolean {
-  // The library also accepts forms that sockets don't accept, such as `1.2.3`.
+  // The parser also accepts forms that sockets don't accept, such as `1.2.3`.
   if (isIP(address) === 0) return false
   const ip = ipaddr.process(address)
   if (ip.range() !== 'unicast' || alsoPrivate.has(ip.toString())) return false

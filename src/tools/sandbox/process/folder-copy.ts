@@ -19,8 +19,8 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants
 const openFile = promisify(openWithCallback)
 
 /**
- * The files, folders and links of a folder that is copied for a script. The files stay open, so the copy doesn't contain a file or link
- * that replaces a file later. Paths are relative to the folder.
+ * The files, folders and links of a folder that is copied for a script. The files stay open, so replacing a file later does not change the
+ * copy. Paths are relative to the folder.
  */
 export class FolderCopy {
   /** Maximum size of the copy, in bytes. Sizes are rounded up to whole pages, and files may grow while they are copied. */

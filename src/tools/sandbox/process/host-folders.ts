@@ -22,9 +22,9 @@ const [enter, read] = [0o001, 0o004]
 
 /**
  * Checks that no folder contains a pipe or a socket. Through a pipe or a socket, a script could talk to the process at the other end, even
- * in a read-only folder. Rejects with `tool_denied` if a folder contains a pipe or a socket. Also rejects with `tool_denied` if a folder
- * can be entered but not listed, because a script could open a pipe in it by name. Rejects with the signal's reason if the signal is
- * aborted. The folders are checked only when the script starts, so files that others add later are not detected.
+ * in a read-only folder. Rejects with `tool_denied` if a folder contains a pipe or a socket. Also rejects if a folder can be entered but
+ * not listed, because a script could open a pipe in it by name. Rejects with the signal's reason if the signal is aborted. The folders are
+ * checked only when the script starts, so files that others add later are not detected.
  */
 export async function refuseWaysOut(find: string, { skill, others }: ShownFolders, bounds: Bounds): Promise<void> {
   // Relative folders are resolved from `/`, because bubblewrap is started in `/`.
@@ -69,8 +69,8 @@ function allows({ mode }: Stats, rights: number): boolean {
 }
 
 /**
- * Returns the first file that matches the tests. A path with a line break is cut there. This is harmless, because the path is only shown in
- * an error message.
+ * Returns the first file that matches the tests. The path may be cut at a line break, which is harmless because it is only shown in an
+ * error message.
  */
 function firstOf(find: string, folders: readonly string[], tests: readonly string[], { signal, timeoutMs }: Bounds) {
   // Folders that this user can't enter need not be searched: the script runs as this user, or with fewer rights, so it can't enter them

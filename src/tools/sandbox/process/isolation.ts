@@ -166,7 +166,7 @@ function enter(bwrap: string, view: View, filter: Buffer, command: readonly stri
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
   try {
-    // bubblewrap starts nothing before its arguments are written below, so every process that it starts is in the control group.
+    // bubblewrap starts nothing before its arguments are written below, so the control group contains every process that it starts.
     if (child.pid !== undefined) cgroup?.add(child.pid)
   } catch (error) {
     child.kill('SIGKILL')

@@ -178,7 +178,7 @@ export class ProcessSandbox implements ScriptSandbox {
         lost ??= setTimeout(() => ended.resolve(codeOf(code, killed)), drainMs)
       })
     }
-    // A script that does not read its input causes an error here, which is ignored.
+    // Ignores the error that occurs if the script does not read its input.
     child.stdin?.on('error', () => {})
     child.stdin?.end(stdin ?? (Array.isArray(given) ? '' : JSON.stringify(given)))
     if (signal.aborted) abort()
@@ -208,7 +208,7 @@ function refuseClosed(name: string, folder: string): void {
   )
 }
 
-/** Starts a process. `spawn` throws some failures synchronously. */
+/** Starts a process. Some failures make `spawn` throw synchronously. */
 function startProcess(start: () => Started): Started {
   try {
     return start()

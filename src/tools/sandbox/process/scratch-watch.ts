@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 /** Each file counts as this number of bytes. An empty file takes a quarter of this number in kernel memory, which no other limit counts. */
 const bytesAFile = 4_096
 const everyMs = 50
-/** Maximum number of failed counts in a row. The files can't be reached while the sandbox is being created. */
+/** Maximum number of failed counts in a row. Counting fails while the sandbox is being created. */
 const maxMisses = 100
 const scratchFolders = ['tmp', 'dev/shm']
 /** See https://man7.org/linux/man-pages/man2/statfs.2.html */

@@ -56,7 +56,7 @@ class ScriptThreads {
     }
   }
 
-  /** Called when a script begins to wait for its calls, or has ended. `thread`: the thread of a script that has ended. */
+  /** Called when a script begins to wait for its calls, or has ended. `thread` is set if the script has ended. */
   release(vm: ScriptVm, thread?: VmThread): void {
     if (!vm.isResting) this.#held.delete(vm)
     if (thread?.usable === true) {
@@ -117,7 +117,7 @@ export class ScriptVm {
     return this.#run({ kind: 'run', source: { ...this.#script }, ...limits, mostCalls }, signal)
   }
 
-  /** Answers all calls of the last round. */
+  /** Answers all calls that the script waits for. */
   async resume(answers: readonly RoundAnswer[], signal: AbortSignal): Promise<ScriptRound> {
     this.#isResting = false
     return this.#run({ kind: 'answers', answers }, signal)

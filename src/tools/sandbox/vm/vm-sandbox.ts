@@ -35,9 +35,7 @@ const threadHeapMb = 1_024
 
 let compiled: Promise<CompiledModule> | undefined
 
-/**
- * Compiles the engine in the background, once per process. Rejects if this file is part of a bundle that does not include the engine.
- */
+/** Compiles the engine in the background, once per process. Rejects if this file is in a bundle without the engine. */
 export async function compileEngine(): Promise<CompiledModule> {
   try {
     compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
@@ -175,15 +173,15 @@ export class VmThread {
   }
 
   /**
-   * Runs a script in rounds until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or
-   * `tool_timeout`, worded for a model. After a rejection, the thread must not be used again.
+   * Runs a script until it waits for its calls or has ended. Rejects with the signal's reason, or with `tool_failed` or `tool_timeout`,
+   * worded for a model. After a rejection, the thread must not be used again.
    */
   runRound(message: ToVm, timeoutMs: number, signal: AbortSignal): Promise<RoundEnd> {
     return this.#ask(message, timeoutMs, signal, isEndOfRound)
   }
 
   /**
-   * Sends a message that starts or continues a script. Waits for a message for which `isDone` is true. `answers`: answers the script's
+   * Sends a message that starts or continues a script. Waits for a message for which `isDone` is true. `answers` handles the script's
    * calls.
    */
   async #ask<End extends RoundEnd>(
@@ -218,7 +216,7 @@ export class VmThread {
       this.#send(message)
       const end = await ended.promise
       clearTimeout(timer)
-      // Lets all calls start that the script made before it ended.
+      // Lets the calls start that the script made just before it ended.
       if (answers !== undefined) await yieldNow()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end
@@ -277,7 +275,7 @@ interface Written {
 /** Writes a value for the VM. Rejects if the value has more than `most` characters. `what` is the beginning of the error message. */
 async function writeForVm(what: string, value: unknown, most: number, signal: AbortSignal): Promise<Written> {
   const tooLong = () => new Error(`${what} more than ${most} characters of JSON, the most a script in the VM can be given.`)
-  // A single text is never split into parts, so its length is checked first.
+  // A single text is not split into parts, so its length is checked first.
   if (typeof value === 'string' && value.length > most) throw tooLong()
   const pieces = toPieces(value, deepestInput)
   let characters = 0

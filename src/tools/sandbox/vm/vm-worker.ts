@@ -18,7 +18,10 @@ export interface VmWorkerData {
 /** A script of a Skill, or a script written by a model. */
 type ScriptSource =
   | { folder: string; script: string; input: JsonPieces }
-  /** The body of an async function, which runs in rounds. `now`: the time that the script sees, in milliseconds since 1970. */
+  /**
+   * A script written by a model: the body of an async function. It runs in rounds: it stops until all its calls have been answered. `now`:
+   * the time that the script sees, in milliseconds since 1970.
+   */
   | { code: string; now: number }
 
 /** Messages to the thread: a script to run, or the answers to a script's calls. Values are in JSON. */
