@@ -178,7 +178,7 @@ export function capContent(content: Content, maxBytes: number): CappedContent {
   return { content: parts, cutBytes: cutBytes + leftOut }
 }
 
-/** `leftOut`: the total size, in bytes, of the parts that the result neither contains nor mentions in a note. */
+/** `leftOut`: the total size in bytes of the parts that were dropped without a note. */
 function capParts(content: readonly ContentPart[], textBytes: number, maxBytes: number) {
   let left = textBytes
   let mediaLeft = maxBytes * mediaBytesPerByte

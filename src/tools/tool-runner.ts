@@ -60,9 +60,9 @@ export class ToolRunner {
   }
 
   /**
-   * Runs a whole call of a model or of `ToolAgent.generate()`, and returns its tool message. Refuses a tool that requires approval, because
-   * nobody can approve it here. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't be
-   * looked up.
+   * Runs a complete call of a model or of `ToolAgent.generate()`, and returns its tool message. Refuses a tool that requires approval,
+   * because nobody can approve it here. Rejects with `invalid_message` if `given` is not a call, and with `invalid_tool` if the tools can't
+   * be looked up.
    */
   async run(
     given: ToolCall | ParsedToolCall,
@@ -190,7 +190,7 @@ class Attempt {
     const { context, toolCallId, runId, iteration, idempotencyKey, logger, toolLogger = logger } = environment
     const { metadata, answer, asked, decision, run, trace, mcpClient, saved, save, askModel } = environment
     const { signal } = this.#controller
-    // A report after the end of the attempt is ignored. It comes from an abandoned tool, or from work that the tool has left behind.
+    // Ignores a report that arrives after the attempt has ended, for example from an abandoned tool.
     const progress = (update: Json) => {
       if (!this.#isOver && !signal.aborted) environment.onProgress?.(update)
     }
@@ -264,7 +264,7 @@ class Attempt {
     const now = performance.now()
     this.#since ??= now
     const wholeMs = Math.round(now - this.#since + milliseconds)
-    // No timer is set for a longer time, because it would fire at once.
+    // A timer for a longer time would fire at once.
     if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(wholeMs), milliseconds)
   }
 

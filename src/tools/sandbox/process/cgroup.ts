@@ -58,7 +58,7 @@ export class Cgroup {
     mkdirSync(this.#folder)
     try {
       for (const [file, value] of Object.entries(settings)) {
-        // Skips settings that this kernel doesn't support, for which it has no file.
+        // Skips settings for which this kernel has no file.
         if (statSync(join(this.#folder, file), { throwIfNoEntry: false }) !== undefined) writeFileSync(join(this.#folder, file), value)
       }
     } catch (error) {
