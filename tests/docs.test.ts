@@ -21,8 +21,11 @@ const read = (name: string) => readFileSync(join(root, name), 'utf8')
 const run = promisify(execFile)
 
 const names = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'))
-const docs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
-/** Every page for readers, relative to the root of the project. */
+const allDocs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
+/** The pages that `npm run docs:api` writes from the docstrings. */
+const reference = allDocs.filter((page) => page.startsWith('docs/api/'))
+const docs = allDocs.filter((page) => !reference.includes(page))
+/** Every written page for readers, relative to the root of the project. */
 const pages = ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs]
 /** A page's prose. Other tests check code and comments. */
 const prose = (page: string) => read(page).replace(/```[\s\S]*?```/g, '')
@@ -178,7 +181,7 @@ describe('pages', () => {
     expect(prose(page).match(/^.*[.:;] \d+\. [a-z].*$/gm) ?? []).toEqual([])
   })
 
-  it.each(pages)('%s: its links lead to existing files and headings', (page) => {
+  it.each([...pages, ...reference])('%s: its links lead to existing files and headings', (page) => {
     for (const [, target = ''] of prose(page).matchAll(/(?:\]\(|src=")(?!https?:)([^)"]+)[)"]/g)) {
       const [path = '', heading] = target.split('#')
       const file = path === '' ? page : relative(root, join(root, dirname(page), path))
@@ -287,7 +290,9 @@ describe('pages', () => {
 
   it('docs/api.md has every public name, with its kind and the first sentence of its docstring', async () => {
     await expect(run(process.execPath, ['config/api.js', '--check'], { cwd: root })).resolves.toBeDefined()
-    expect([...read('docs/api.md').matchAll(/^\| `(.+)` \| \w+ \| {2}\|$/gm)].map(([, name]) => name)).toEqual([])
+    const rows = [...read('docs/api.md').matchAll(/^\| \[`(.+)`\]\(.+?\) \| \w+ \|(.*)\|$/gm)]
+    expect(rows.length).toBeGreaterThan(400)
+    expect(rows.filter(([, , description = '']) => description.trim() === '').map(([, name]) => name)).toEqual([])
   })
 
   it('the README shows what the command prints, except for numbers and names', { timeout: 30_000 }, async () => {
@@ -325,13 +330,18 @@ function paragraphsOf(page: string): { isItem: boolean; text: string }[] {
 
 /** The anchors of a page's headings, as GitHub creates them. */
 function headingsOf(page: string): string[] {
-  return [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = '']) =>
+  const slugs = [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = '']) =>
     text
       .toLowerCase()
       .replace(/[^\p{L}\p{N}\s_-]/gu, '')
       .trim()
       .replace(/\s/g, '-'),
   )
+  // GitHub numbers the headings that have the same text.
+  return slugs.map((slug, at) => {
+    const before = slugs.slice(0, at).filter((other) => other === slug).length
+    return before === 0 ? slug : `${slug}-${before}`
+  })
 }
 
 /** What is printed, without what differs between runs: times, counts, and the longest file. */

@@ -30,14 +30,14 @@ export interface ProviderPreset {
 
 /** An API that a provider offers in addition to the API of its `driver`. */
 export interface OtherApi {
-  /** The provider whose driver, quirks and models are used, with this provider's base URL and key. */
+  /** The provider whose driver, quirks and models apply. The base URL and the key stay the same. */
   as: string
-  /** A regular expression that matches the models which use this API at `host` or a subdomain. Default: no models. */
+  /** The models that use this API at `host` and its subdomains, as a regular expression. Default: no models. */
   models?: string
   host?: string
 }
 
-/** Facts about all models of a provider whose name matches `match`. */
+/** Facts about a provider's models whose name matches. */
 export interface ModelPreset {
   match: string
   /** Quirks that are merged over the quirks of the provider, key by key. */

@@ -71,7 +71,7 @@ function anthropicClient(
       return sdkEnvironment ? make() : withoutVariable('ANTHROPIC_CUSTOM_HEADERS', make)
     },
     ask(sdk, { params }, exchange) {
-      // Drops the SDK's deprecation warnings for other vendors' servers: they concern Anthropic's models, and the SDK checks only the name.
+      // The SDK prints a deprecation warning for some model names, even if the request goes to another vendor's server.
       const warn = (warning: string): void => {
         if (isAnthropic(sdk.baseURL)) exchange.warn(warning)
       }
@@ -81,7 +81,7 @@ function anthropicClient(
     warnings({ apiKey }) {
       if (typeof apiKey !== 'string' || keyPrefix === null || apiKey === warnedOf || apiKey.startsWith(keyPrefix) || ownCredentials)
         return []
-      // Prevents a second warning about the same key.
+      // Warns only once about each key.
       warnedOf = apiKey
       return [`Expected the API key of \`${settings.provider}\` to begin with \`${keyPrefix}\`; it was sent unchanged`]
     },

@@ -71,7 +71,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
     if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
-    // All tools are placeholders here, which the model must not call.
+    // Placeholders stand for tools that are no longer offered. The model must not call them.
     else if (own.length > 0) fields.tool_choice = { type: 'none' }
     this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
@@ -147,7 +147,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 
   /**
-   * Sets `output_config`, which contains the response schema and the effort:
+   * Sets the response schema and the effort, which are in the same field:
    * https://platform.claude.com/docs/en/build-with-claude/structured-outputs
    */
   #setOutput(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
@@ -274,8 +274,8 @@ function addTo(turns: Turn[], { role, blocks, areResults }: WireMessage): void {
 }
 
 /**
- * Converts turns to messages. If `caches` is true, marks the last message, and the last one of the previous request. The API looks for
- * cached content only in the 20 blocks before a mark, and a turn with many calls has more blocks.
+ * Marks the end of the conversation for caching, and the place where the previous request ended. The API looks for cached content in at
+ * most 20 blocks before a mark. Without the second mark, it would find nothing after a turn with many calls, which has more blocks.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
  */
 function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
@@ -283,8 +283,7 @@ function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
   return turns.flatMap(({ role, results, blocks, system }, at) => {
     const content = [...results, ...(at === last && role === 'assistant' ? withoutLastBlanks(blocks) : blocks)]
-    // Fills a user turn that has only a system message, because the API accepts a system message only after a user turn:
-    // https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    // A system message must follow a user turn: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     if (content.length === 0) content.push({ type: 'text', text: '[the user has said nothing]' })
     const turn = { role, content: caches && (at === last || at === before) ? marked(content) : content }
     return system === undefined ? [turn] : [turn, { role: 'system', content: system }]

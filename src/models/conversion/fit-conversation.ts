@@ -26,20 +26,20 @@ export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 export interface ConversationRules {
   systemMessages: SystemMessages
   messageOrder: MessageOrder
-  /** Whether a conversation may end with an answer. The model then continues the answer. */
+  /** Whether a conversation may end with an answer of the model, which the model then continues. */
   endsWithAnswer: boolean
-  /** Whether the server accepts this image or file in user messages but not in tool results. */
+  /** Whether an image or file in a tool result must be moved to a user message, because the server accepts it only in user messages. */
   movesPart(part: ImagePart | FilePart): boolean
 }
 
-/** The user message that is inserted at the start if the server requires one there. */
+/** The user message that is added before a conversation that begins with another role, for servers that require a user message first. */
 export const beginning = '[the conversation begins here]'
-/** The user message that is added if a conversation ends with an answer and the server does not accept this. */
+/** The user message that is added after a conversation that ends with an answer, for servers that don't accept such a conversation. */
 const continuing = '[continue]'
 
 /**
  * The message that is inserted between tool results and a user message. Mistral's own client uses the same text:
- * https://github.com/mistralai/mistral-vibe
+ * https://github.com/mistralai/mistral-vibe. The API refuses an empty text.
  */
 const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
 
@@ -83,7 +83,10 @@ function isSystem(message: ChatMessage): message is ChatMessage & { role: 'syste
   return message.role === 'system'
 }
 
-/** Moves images and files from tool results to a user message that follows the results. A note replaces each moved part. */
+/**
+ * Moves parts that the server accepts only in user messages into a user message after the tool results. A note replaces each moved part in
+ * the result.
+ */
 function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: ContentPart) => boolean): readonly ChatMessage[] {
   const fitted: ChatMessage[] = []
   let moved: ContentPart[] = []
@@ -122,7 +125,7 @@ function inOrder(messages: readonly ChatMessage[], alternates: boolean): readonl
   return ordered
 }
 
-/** Joins two messages of the same role. Returns undefined if the messages may stay separate. */
+/** Returns the two messages joined. Undefined if the two messages may follow each other. */
 function joinedWith(last: ChatMessage, message: ChatMessage): ChatMessage | undefined {
   if (last.role === 'user' && message.role === 'user') return { ...message, content: joinedContent(last.content, message.content) }
   if (last.role !== 'assistant' || hasToolCalls(last) || message.role !== 'assistant') return undefined

@@ -39,8 +39,8 @@ const noKey = 'none'
 const noLoops: GenerateContentConfig = { automaticFunctionCalling: { disable: true }, automaticContinuation: false }
 
 /**
- * `apiKey` is `''` if `settings.headers` contain the credentials, or if the machine's own credentials are used. `baseURL` is `''` for the
- * SDK's default address.
+ * The API key or project, and the base URL. `apiKey` is `''` if the credentials are in the headers of the settings, or if the machine's own
+ * credentials are used. `baseURL` is `''` for the SDK's default address.
  */
 interface GoogleAccess extends Access {
   project: string
@@ -57,7 +57,7 @@ function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: G
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // Silences the SDK, which otherwise prints the credentials it chose.
+      // Silences the SDK. Otherwise, it would print which of several credentials it uses.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {

@@ -92,7 +92,7 @@ async function readRefused(error: ModelError, sink: ModelSink | undefined): Prom
 /** The usage of failed attempts. */
 interface Spent {
   usage: Usage | undefined
-  /** Whether the usage contains an estimate, because a failed attempt did not report its usage. */
+  /** Whether some of the failed attempts did not report their usage. */
   isEstimated: boolean
 }
 
@@ -113,8 +113,8 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
 }
 
 /**
- * Wraps a sink so that it always has a `restart` function. If a function of the sink is async, contrary to its type, and rejects, the
- * process emits a warning.
+ * Wraps a sink so that it always has a `restart` function, which returns whether the response may be requested again. The sink's functions
+ * may be async, contrary to their types. If one rejects, the process emits a warning.
  */
 export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false

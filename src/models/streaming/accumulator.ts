@@ -15,18 +15,21 @@ export interface ToolCallDelta {
 }
 
 /**
- * Assembles calls from deltas of any shape. A delta belongs to the call with the delta's id, otherwise to the call with its index,
- * otherwise to the last open call. Each of these rules is needed for some server:
+ * Assembles calls from deltas of any shape, in order. A delta belongs to the call with the delta's id, otherwise to the call with its
+ * index, otherwise to the last open call. Every rule below is needed for some server:
  * - A new id at a used index is a new call, unless it has no name and the call there is unfinished (some servers send a new id with each
  *   chunk).
  * - The first non-empty id and name are used. A call is announced to the sink once its name is known, in the order of the calls.
- * - A name may arrive in fragments, or each piece may repeat the name so far. Pieces are joined if the result is a tool's name or the start
- *   of one.
+ * - A name may arrive in fragments, or longer each time. The pieces are joined if the result is the name of a tool, or the start of a
+ *   tool's name.
  * - `{}` before the real arguments is a placeholder. Repeated arguments count once. If different arguments follow complete arguments, they
  *   are appended, so that parsing fails and nothing is guessed.
+ *
+ * The cost is linear. Arguments are scanned only if a delta begins with `{` after a text that ends with `}`, and each character is scanned
+ * once.
  */
 export class ToolCallAccumulator {
-  /** Irregularities that were corrected. */
+  /** Irregularities that were repaired. */
   readonly warnings: string[] = []
   /** The `extra` of each call, by position. `finish` fills this list. */
   extras: (JsonObject | undefined)[] = []
@@ -37,6 +40,7 @@ export class ToolCallAccumulator {
   readonly #byIndex = new Map<number, OpenCall>()
   #last: OpenCall | undefined
 
+  /** `toolNames`: the tools that were offered. */
   constructor(toolNames: ReadonlySet<string> = new Set()) {
     this.#toolNames = toolNames
   }
@@ -46,7 +50,7 @@ export class ToolCallAccumulator {
     return this.#calls.length === 0
   }
 
-  /** Whether `name` continues the name of the call at `index`. False if the call already has a complete tool name. */
+  /** Whether `name` continues the name of the call at `index`. False if that name is already the name of a tool. */
   isNamePiece(index: number, name: string): boolean {
     const call = this.#byIndex.get(index)
     return call !== undefined && !this.#toolNames.has(call.name) && this.#joinedName(call, name, false) !== undefined
@@ -54,7 +58,7 @@ export class ToolCallAccumulator {
 
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
     const last = this.#last
-    // The fast path, because nearly every delta is only the next piece of the current call.
+    // This is the fast path. Nearly every delta is only the next piece of the current call.
     if (last !== undefined && continues(last, delta)) {
       append(last, delta.arguments)
       flow(last, sink)
@@ -87,11 +91,11 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Applies the final arguments of a call. They replace the streamed arguments if the sink has received none of these, or if the streamed
-   * arguments only lack some parts. In other cases both are kept, so that parsing fails. A call never runs with arguments other than those
-   * that were shown.
+   * Applies the final arguments of a call. Final arguments that differ replace the streamed arguments in two cases: the sink has not
+   * received any of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that
+   * parsing fails. The arguments that run are therefore always the arguments that were shown.
    *
-   * If an id is given instead of an index, complete arguments are not changed.
+   * If an id is given, the call is a repetition, and complete arguments are not changed.
    */
   correct(indexOrId: number | string, json: string, sink?: ToolCallSink): void {
     const call = typeof indexOrId === 'number' ? this.#byIndex.get(indexOrId) : this.#byId.get(indexOrId)
@@ -104,7 +108,7 @@ export class ToolCallAccumulator {
     const isSeen = call.sent > 0 && sink?.toolCallDelta !== undefined
     if (isPart || !isSeen) clear(call)
     append(call, json)
-    // A sink that has received incomplete arguments gets no correction, because pieces can't be taken back.
+    // Pieces that the sink has received can't be taken back.
     call.sent = isPart && isSeen ? call.pieces.length : Math.min(call.sent, call.pieces.length - 1)
     if (call.position >= 0) flow(call, sink)
   }
@@ -132,7 +136,7 @@ export class ToolCallAccumulator {
   /** Whether the last call's arguments are incomplete. If so, the response was cut off, even if its finish reason says otherwise. */
   isCut(): boolean {
     const last = this.#calls.at(-1)
-    // Checks the last character (125 is `}`) first, because scanning is slower.
+    // Checks the last character first. Only arguments that look wrong are scanned to the end.
     return last !== undefined && last.length > 0 && last.lastCode !== 125 && stateOf(last) === 'open'
   }
 
@@ -144,7 +148,7 @@ export class ToolCallAccumulator {
       return elsewhere && (name !== call.name || isComplete(call)) ? this.#open(undefined) : call
     }
     let at = index === undefined ? this.#last : this.#byIndex.get(index)
-    // If the last call has no index yet, the delta belongs to it, because an index may arrive late.
+    // The delta may belong to the last call, because an index may arrive late.
     if (at === undefined && id === '' && name === '' && this.#last?.index === undefined) at = this.#last
     if (at === undefined) return this.#open(undefined)
     at = settled(at)
@@ -157,7 +161,7 @@ export class ToolCallAccumulator {
     }
     if (id === '' || at.id === '') return at
     if (json === '') return this.#open(at)
-    // Removes calls that have only an id, because some servers send a new id with each chunk.
+    // Some servers send a new id with each chunk, so entries with only an id are not calls.
     while (at.before !== undefined && at.name === '' && at.length === 0) {
       this.#remove(at)
       at = settled(at.before)
@@ -166,12 +170,12 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Returns the call that receives the delta. If the arguments seem to start again, a new call collects them until it is clear whether they
-   * are a repetition.
+   * Returns the call that receives the delta. If the arguments seem to start again, this is a new entry, which collects them until it is
+   * clear whether they repeat the call's arguments.
    */
   #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
     if (call.lastCode !== 125) return call
-    // Without ids, a delta with only a name may start a second call, or only repeat the name of the first.
+    // If the server sends no ids, a delta with only a name may start a second call or end the first call.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
     if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call
@@ -235,7 +239,10 @@ export class ToolCallAccumulator {
     return false
   }
 
-  /** Appends a piece to the call's name. Undefined if the result can't be a tool's name, or if the call was already announced. */
+  /**
+   * Returns the call's name with another piece appended. Undefined if the result can't be a tool's name, or if the call was already
+   * announced.
+   */
   #joinedName({ name, position }: OpenCall, piece: string, isSameCall: boolean): string | undefined {
     return piece === '' || position >= 0 ? undefined : joinNames(name, piece, this.#toolNames, isSameCall)
   }
@@ -269,11 +276,11 @@ export class ToolCallAccumulator {
 function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta & { arguments: string } {
   const { id, name, index, extra, arguments: json } = delta
   if (id || name || extra !== undefined || typeof json !== 'string' || json === '' || (index !== call.index && index !== null)) return false
-  // After `}` (125), the next delta may repeat the arguments.
+  // Text after a closing brace may be a repetition of the arguments.
   return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
 }
 
-/** Returns the call into which `call` was merged, otherwise `call` itself. */
+/** Returns the call into which `call` was merged, or `call` itself. */
 function settled(call: OpenCall): OpenCall {
   let at = call
   while (at.mergedInto !== undefined) at = at.mergedInto
@@ -288,10 +295,13 @@ function append(call: OpenCall, json: string): void {
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
-/** The number of pieces to collect before they are joined. */
+/** How many pieces are collected before they are joined. */
 const mostPieces = 512
 
-/** Joins pieces that the sink has received, because keeping many small strings is slow. Waits until the scanner has finished with them. */
+/**
+ * Joins pieces that the sink has received, because many small strings are slow to keep. Pieces that the scanner has not finished are not
+ * joined.
+ */
 function tidy(call: OpenCall): void {
   const { pieces, joinedPieces, scanned } = call
   if (pieces.length - joinedPieces < mostPieces || (scanned > joinedPieces && scanned < pieces.length)) return
@@ -302,7 +312,7 @@ function tidy(call: OpenCall): void {
   if (wasRead) call.scanned = pieces.length
 }
 
-/** Passes new pieces to the sink. */
+/** Passes the sink the pieces that it has not received. */
 function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   if (!call.flowing || call.sent === call.pieces.length) return
   if (sink?.toolCallDelta !== undefined) {
@@ -313,7 +323,7 @@ function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   tidy(call)
 }
 
-/** Some servers send the arguments as an object instead of text. */
+/** Most servers send the arguments as text. Some send the object itself. */
 function textOf(given: unknown): string {
   if (typeof given === 'string') return given
   return given === undefined || given === null ? '' : JSON.stringify(given)

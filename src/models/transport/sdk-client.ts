@@ -27,6 +27,7 @@ const defaultStallMs = 600_000
 /** Maximum number of times that a paused response is continued. */
 const maxPauses = 16
 
+/** API key and base URL. */
 export interface Access {
   apiKey: APIKey
   baseURL: string
@@ -50,14 +51,14 @@ type RequestParams = object
 /** A request to a provider, with warnings about details that were lost in the conversion. */
 export interface ApiRequest {
   params: RequestParams
-  /** Whether the driver requests a stream, which it may do even if the caller did not. */
+  /** Whether a stream is requested. A driver may request a stream even if the caller wants a whole response. */
   stream: boolean
   /** The names of the tools that the request offers. These are the tools' own names, which may differ from the names that are sent. */
   toolNames: ReadonlySet<string>
   warnings: readonly string[]
 }
 
-/** Builds the requests to a provider's API, and reads its responses. */
+/** A provider's API: builds requests and reads responses. */
 export interface Api<Own extends Access, Body extends ApiRequest = ApiRequest, Response extends ApiResponse = ApiResponse> {
   /** `paused`: the response that the request continues. */
   build(request: ModelRequest, access: Own, paused?: Response): Body
@@ -75,15 +76,15 @@ export interface ApiResponse extends ResponseReader {
   finish(): ModelResponse
 }
 
-/** The current key and base URL, and the SDK's client that uses them. */
+/** The access to a provider, and the SDK's client that uses it. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
   sdk: Sdk | undefined
 }
 
 /**
- * Sends requests to a provider through its SDK, which uses the `fetch` of an `HttpExchange`. The SDK's client is recreated if the key or
- * the base URL in the environment has changed.
+ * A provider that is accessed through its SDK. A method of the SDK makes every request, and uses the `fetch` of an `HttpExchange`. The
+ * client is recreated if the key or the base URL has changed, so both may be set in the environment later.
  */
 export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings
@@ -127,7 +128,7 @@ export class SdkClient<Own extends Access, Sdk> {
     throw responseError('context_overflow', 'a response to the whole conversation', got, { provider, model, partial }, { retryable: false })
   }
 
-  /** Loads the SDK. Rejects with the errors of `findAccess`, or if the package is not installed. */
+  /** Loads the SDK. Rejects with the errors of `findAccess`, and if the package is not installed. */
   async #prepare(): Promise<void> {
     const opened = this.#open()
     opened.sdk ??= await this.#use.open(opened.access)
@@ -152,7 +153,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const warnings = new Set(this.#use.warnings?.(access))
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (body.stream ? defaultIdleMs : defaultWholeMs)
     const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
-    // Loads the SDK before the exchange starts, because loading a package must not count as time without data.
+    // The SDK is loaded before the exchange starts, because the time to load a package does not count as time without data.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
@@ -188,13 +189,13 @@ function isSame<Own extends Access>(a: Own, b: Own): boolean {
   return true
 }
 
-/** Adds warnings before the response's own warnings. */
+/** Puts warnings before the response's own warnings. */
 function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
   const warnings = [...before, ...(response.warnings ?? [])]
   return warnings.length === 0 ? response : { ...response, warnings }
 }
 
-/** Options that the SDKs of OpenAI and Anthropic pass on to their `fetch`. */
+/** Options of a request that the SDKs of OpenAI and Anthropic pass on to their `fetch`. */
 interface ExchangeInit extends RequestInit {
   carrier?: HttpExchange['carrier']
 }
@@ -202,13 +203,13 @@ interface ExchangeInit extends RequestInit {
 /** The longest timeout that Node's timers support, in milliseconds. */
 const longestTimeout = 2 ** 31 - 1
 
-/** Returns options that turn off the SDK's timeouts and retries, and pass on the exchange. */
+/** Returns the options of a request. They turn off the SDK's timeouts and retries. */
 export function requestOptions(exchange: HttpExchange): { timeout: number; maxRetries: number; fetchOptions: object } {
   const fetchOptions: ExchangeInit = { carrier: exchange.carrier }
   return { timeout: longestTimeout, maxRetries: 0, fetchOptions }
 }
 
-/** The `fetch` for an SDK's client. Finds the exchange in the request's options, and sends the request with it. */
+/** The `fetch` for an SDK's client. Sends each request over the exchange in its options. */
 export function exchangeFetch(url: string | URL | Request, { carrier, ...init }: ExchangeInit = {}): Promise<Response> {
   const exchange = carrier?.exchange
   if (exchange === undefined)
@@ -227,7 +228,7 @@ export function withoutVariable<T>(name: string, make: () => T): T {
   }
 }
 
-/** Calls `call`, and passes the warnings that it would print to `warn` instead. */
+/** Calls `call`. Warnings that `call` would print are passed to `warn` instead. */
 export function quietly<T>(call: () => T, warn?: (warning: string) => void): T {
   const { debug, warn: print } = console
   Object.assign(console, { debug() {}, warn: (...parts: unknown[]) => warn?.(parts.join(' ')) })
