@@ -21,13 +21,13 @@ export interface ControlSettings<Context = unknown> {
    */
   hooks?: readonly Hooks<Context>[]
   /**
-   * Entries that decide on each request and call before it is carried out. See `PlanEntry`.
+   * Middleware that allows, changes or refuses each model request and tool call before it is carried out.
    *
    * @see [Middleware: plan and around](docs/middleware.md)
    */
   plan?: readonly PlanEntry<Context>[]
   /**
-   * Entries that wrap model requests and tool functions. See `AroundEntry`.
+   * Middleware that wraps model requests and tool functions.
    *
    * @see [Middleware: plan and around](docs/middleware.md)
    */
@@ -49,8 +49,7 @@ export interface ControlSettings<Context = unknown> {
    */
   metadata?: JsonObject
   /**
-   * Decides on calls that need an approval. The run waits for the decision. If the function throws, the call is refused. Without `approve`,
-   * the run pauses.
+   * Decides on calls that need an approval. The run waits for the decision. Without `approve`, the run pauses.
    *
    * To resume a paused run, pass `decisions` on its pending items, even if you also pass `approve`.
    *
@@ -62,15 +61,15 @@ export interface ControlSettings<Context = unknown> {
   /** How long a run waits for a decision before the call is refused, in milliseconds. Default: forever. */
   decisionTimeoutMs?: number
   /**
-   * `'preview'`: carries out only calls of `read` tools. All other calls are only noted, and the run pauses with these calls as its plan.
-   * `resume` carries out the calls that were approved. Default `'apply'`: carries out all calls.
+   * `'preview'`: carries out only calls of `read` tools. All other calls become the run's plan, and the run pauses. `resume` carries out
+   * the approved calls. Default `'apply'`: carries out all calls.
    *
    * @see [preview](docs/preview.md)
    */
   effects?: 'apply' | 'preview'
   /**
-   * Fingerprints of calls that need no further approval. Pass the field `remembered` of an earlier result: it has the fingerprints of calls
-   * that were approved with `remember`.
+   * Fingerprints of calls that need no further approval. Pass `remembered` of an earlier result, which lists the calls that were approved
+   * with `remember`.
    */
   remembered?: readonly string[]
   /**
@@ -83,9 +82,8 @@ export interface ControlSettings<Context = unknown> {
   /**
    * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.
    *
-   * Results with the stop reason `model_error`, `refused` or `aborted` have an error. So do results at a limit if the request for a last
-   * answer (`onLimit`) failed. A limit that is reached (`deadline`, `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused`
-   * are not errors.
+   * Results with the stop reason `model_error`, `refused` or `aborted` have an error. If the last request of `onLimit: 'answer'` fails, the
+   * result also has an error. Reaching a limit is not an error, and neither are `stopped` and `paused`.
    */
   throwOnError?: boolean
   /** The agent's name in telemetry. Default: none; in a nested run, the name of the tool. */
@@ -107,7 +105,7 @@ export interface ApprovalRequest<Context = unknown> {
   effect?: ToolEffect
   /** The model's text before the call: at most the last 300 characters. Absent if the model wrote no text. */
   said?: string
-  /** Further information that the tool, or an entry of `plan`, shows the approver. */
+  /** Information for the approver, from the tool or from an entry of `plan`. */
   about?: Json
   runId: string
   context: Context
@@ -119,9 +117,10 @@ export interface ApprovalRequest<Context = unknown> {
 }
 
 /**
- * The return value of `approve`: the same as a decision passed to `resume`. The model is told the `reason`. With `args`, the approved call
- * runs with those arguments, and the model is told about the change. With `remember`, the same call needs no further approval in this run.
- * `by` and `note` are recorded with the call. A decision with unknown fields, or with arguments that don't fit the tool, refuses the call.
+ * The return value of `approve`. `true` approves the call, and `false` refuses it. The model is told the `reason`. With `args`, the
+ * approved call runs with those arguments, and the model is told about the change. With `remember`, the same call needs no further approval
+ * in this run. `by` and `note` are recorded with the call. A decision with unknown fields, or with arguments that don't fit the tool,
+ * refuses the call.
  */
 export type ApprovalDecision = boolean | ({ approved: boolean; reason?: string; args?: JsonObject; remember?: boolean } & Signature)
 

@@ -13,7 +13,7 @@ export interface LimitSettings {
   /** `'answer'`: at the iteration limit, asks once more for an answer, without tools. Default `'stop'`. */
   onLimit?: 'stop' | 'answer'
   /**
-   * Limits by name: `deadlineMs`, `tokens`, `costUsd`, `toolCalls`, `repeatedCalls`, `repeatWindow`, `depth`. Default
+   * The limits of a run: `deadlineMs`, `tokens`, `costUsd`, `toolCalls`, `repeatedCalls`, `repeatWindow`, `depth`. Default
    * `{ repeatedCalls: 3, repeatWindow: 8, depth: 5 }`.
    *
    * @see [limits](README.md#limits)
@@ -41,9 +41,9 @@ export interface LimitSettings {
   maxArgumentValues?: number
   /**
    * Maximum size of the text that the model gets from one result, in bytes. If a text is longer, its middle is cut out. Default 65,536. The
-   * note that says how much was cut counts toward the limit.
+   * note about the cut counts toward the limit.
    *
-   * The images and documents of a result may together have up to 320 times as many bytes (as base64). A result may have at most 256 parts.
+   * Images and documents have their own limit: in base64, 320 times `maxResultBytes` for one result. A result may have at most 256 parts.
    */
   maxResultBytes?: number
   /**
@@ -68,9 +68,9 @@ export interface RunLimits {
   /** The time for the whole run, in milliseconds. When this time has passed, running work is aborted and the run ends with `deadline`. */
   deadlineMs?: number
   /**
-   * Maximum tokens of all model requests together, including those of nested runs. No request is sent once all tokens are used up or
-   * reserved for requests in flight, so the limit is exceeded by at most one request for each concurrent call. When `tokens` or `costUsd`
-   * is reached, the run ends with `budget`.
+   * Maximum tokens of all model requests together, including those of nested runs. No request is sent once all tokens are used or reserved
+   * for requests in flight. Each concurrent call can exceed the limit by at most one request. When `tokens` or `costUsd` is reached, the
+   * run ends with `budget`.
    */
   tokens?: number
   /** Maximum cost of all model requests together, in US dollars, counted like `tokens`. The model must have a price, or report its cost. */
@@ -78,14 +78,14 @@ export interface RunLimits {
   /** Maximum number of tool calls that run, including those of nested runs. The model is told that further calls were not run. */
   toolCalls?: number
   /**
-   * How often the same call (name, arguments and result) may be repeated. When this number is reached, the model is told once. If it still
-   * repeats the call, the run ends with `repeated_calls`. A call is not a repeat if its result changed, or if the model has made a new call
-   * since. `Infinity` turns this limit off. Default 3.
+   * How often the same call (name, arguments and result) may be repeated. When this number is reached, the model is told once. If the model
+   * still repeats the call, the run ends with `repeated_calls`. A call is not a repeat if its result changed, or if the model has made a
+   * new call since. `Infinity` turns this limit off. Default 3.
    */
   repeatedCalls?: number
   /**
-   * Number of previous turns to search for repeated calls. Finds a cycle if it is at most half as long: a window of 4 finds alternating
-   * calls (A, B, A, B). With 1, only calls that are repeated from one turn to the next are found. Default 8.
+   * Number of previous turns to search for repeated calls. A cycle of calls is found if the window holds it twice: a window of 4 finds the
+   * calls A, B, A, B. A window of 1 finds only calls that the next turn repeats. Default 8.
    */
   repeatWindow?: number
   /** Maximum depth of runs nested in tool calls. The value of the outermost run applies to all runs nested in it. Default 5. */
@@ -93,13 +93,13 @@ export interface RunLimits {
 }
 
 /**
- * Options for storing large results, which the model can read in parts with the tool `read_result`. Results are stored until the run ends,
- * in its journal if it has one.
+ * Options for storing large results, which the model can read in parts with the tool `read_result`. Results are stored until the run ends.
+ * A run with a journal stores them in the journal.
  */
 export interface LargeResultOptions {
   /**
-   * Results whose text has more bytes than this (UTF-8) are stored. `read_result` returns at most this many bytes at once. Can't be greater
-   * than `maxResultBytes`, which is the default.
+   * Results whose text exceeds this number of UTF-8 bytes are stored. `read_result` returns at most this many bytes at once. Maximum and
+   * default: `maxResultBytes`.
    */
   overBytes?: number
   /**

@@ -29,7 +29,6 @@ function defaultsOf(rows: Readonly<Record<string, Pick<SettingRow, 'default'>>>)
   return Object.entries(rows).flatMap(([name, row]): [string, unknown][] => (row.default === undefined ? [] : [[name, row.default]]))
 }
 
-/** The settings that have a default, with the given value or the default. */
 function withDefaults<Known>(given: object, defaults: [name: string, value: unknown][]): Known {
   return Object.fromEntries(defaults.map(([name, value]) => [name, Reflect.get(given, name) ?? value])) as Known
 }
@@ -38,7 +37,7 @@ function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: numb
   if (given === undefined || given === false) return undefined
   const options: LargeResultOptions = given === true ? {} : given
   const { overBytes = maxResultBytes, keptBytes = 32 * 1024 * 1024 } = options
-  // Every part must have room for at least one character.
+  // `read_result` must be able to return at least one character, which has up to 4 bytes.
   if (overBytes < 4) throw new InvalidOptionError('largeResults.overBytes', 'an integer ≥ 4', overBytes)
   if (overBytes > maxResultBytes)
     throw new InvalidOptionError('largeResults.overBytes', `at most \`maxResultBytes\` (${maxResultBytes})`, overBytes)
@@ -79,10 +78,7 @@ function costLimitOf({ limits, settings: { budget }, outer }: Limited): [option:
   return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
 }
 
-/**
- * Throws `invalid_option` if the model's cost is not known, but a limit applies to the cost of the run or of the agent that has the
- * conversation.
- */
+/** Throws `invalid_option` if the cost of the run or of its current agent is limited, but the model's cost is not known. */
 export function checkModelCost(run: Limited, own: RunLimits | undefined, model: ChatModel): void {
   const [option, costUsd] = costLimitOf(run)
   checkCostIsKnown(option, costUsd, model)

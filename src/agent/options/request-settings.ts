@@ -23,10 +23,10 @@ export interface RequestSettings {
   /**
    * Whether the model calls tools natively or in its text. Default `'auto'`.
    *
-   * `'native'`: the model's own function calling. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
-   * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: native if the model supports native calls; tags in its
-   * text are then found as well. If the model doesn't support native calls: the form in the model's settings (`dialect`), or tags by
-   * default.
+   * `'native'`: uses the model's own function calling. `'tags'`: the model writes calls as text, in `<tool_action>` tags. `'json'`, the
+   * name of another dialect of `toolloop/dialects`, or a dialect of your own: the model writes calls as text in that dialect. `'auto'`:
+   * uses native calls if the model supports them, and also finds tags in its text. For other models, `'auto'` uses the `dialect` in the
+   * model's settings, or tags.
    *
    * @see [text calls](docs/text-calls.md)
    */
@@ -34,14 +34,14 @@ export interface RequestSettings {
   /**
    * `false`: never searches text for calls. Default true.
    *
-   * `true`: searches text for calls if calls are written as text. With `toolCalling: 'auto'`, also searches for `<tool_action>` tags beside
-   * native calls. Calls in tags count only if a response has no native call.
+   * `true`: searches the text of models that write calls as text. With `toolCalling: 'auto'`, also finds `<tool_action>` tags in responses
+   * that have no native call.
    */
   enableToolActionParsing?: boolean
   /** `'run'`: text calls inside a code fence, or quoted in backticks, run too. Default `'text'`. */
   fencedTags?: 'text' | 'run'
   /**
-   * `'continue'`: the model is asked to continue an answer that was cut off at a token limit, at most 3 times, and the parts become one
+   * `'continue'`: the model is asked, at most 3 times, to continue an answer that was cut off at a token limit. The parts become one
    * message. `'stop'`: the run ends with `truncated`. Default `'stop'`.
    *
    * @see [below](docs/options.md#answers-that-are-cut-off)
@@ -49,10 +49,10 @@ export interface RequestSettings {
   onTruncated?: 'stop' | 'continue'
   /**
    * What happens if a response breaks off after part of it was shown. `'end'`: the run ends with `model_error`. `'restart'`: the response
-   * is always requested again. Default: the response is requested again if all recipients of the part can discard it.
+   * is always requested again. Default: the response is requested again if all consumers can discard the part that they have received.
    *
-   * Consumers of events and pages can discard such a part (see `MODEL_RETRY`). If text has reached `.text`, `onText` or a format that can't
-   * discard it, the run ends.
+   * Event listeners and web pages can discard a part (see `MODEL_RETRY`). `.text`, `onText` and some formats can't: if text has reached
+   * them, the run ends.
    *
    * @see [responses that break off](docs/streaming-and-events.md#responses-that-break-off)
    */
@@ -60,8 +60,8 @@ export interface RequestSettings {
   /** How often the model may answer again after `output` or a guardrail has refused its answer. Default 2. */
   outputRetries?: number
   /**
-   * Keeps a long conversation within the model's context window. The option has the fields `maxTokens`, `estimate` and `summarise`. The
-   * result has the whole conversation. Default: off.
+   * Keeps a long conversation within the model's context window. Fields: `maxTokens`, `estimate` and `summarise`. The run's result still
+   * contains the whole conversation. Default: off.
    *
    * @see [long conversations](docs/long-conversations-and-steering.md)
    */
@@ -83,9 +83,9 @@ export interface RequestSettings {
 export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
 
 /**
- * How a long conversation is shortened for each request. Old results are shortened first, then the oldest rounds are left out; calls and
- * results stay together. System messages and the task stay. A conversation is shortened if its estimated size exceeds the limit, or if the
- * provider reports that it is too long.
+ * How a long conversation is shortened for each request. Old tool results are shortened first; then the oldest turns are left out. A call
+ * is never sent without its result. System messages and the task are kept. A conversation is shortened if its estimated size exceeds the
+ * limit, or if the provider reports that it is too long.
  */
 export interface CompactionOptions {
   /**

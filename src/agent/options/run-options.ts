@@ -21,12 +21,12 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
   messages?: readonly MessageInput[]
   /**
    * The id of the session to continue, in the runner's `sessions`, or `{ id, onBusy, replaces }`. The session is created if it does not
-   * exist. When the run ends, the messages that it added are stored in one step.
+   * exist. When the run ends, its messages are added to the session in one transaction.
    */
   session?: string | SessionOptions
   /**
    * Your own object. It is passed to tools, hooks, approvals and instructions. It is never sent to a model, and never stored; see
-   * `restore`. It is required if the agent's context has a type.
+   * `restore`. Required if the agent declares the type of its context.
    */
   context?: Context
   /** Replaces the runner's model. Default: the runner's model. */
@@ -57,8 +57,8 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    * Nests the run in another run: pass the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise`. The nested run
    * shares the signal, limits and budget of the outer run.
    *
-   * Events of the nested run name the outer run. The context, `approve` and telemetry of the outer run are the defaults. A nested run is
-   * kept only in memory, or recorded with the call that starts it.
+   * Events of the nested run name the outer run. The context, `approve` and telemetry of the outer run are the defaults. A journal records
+   * a nested run only as part of the call that starts it.
    */
   parent?: NestingPlace<Context>
   /**
@@ -77,16 +77,16 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
    * The schema of the answer. `result.output` is the value that the schema returns for the answer. The schema is not stored: pass it to
    * `resume` again.
    *
-   * The provider's structured output is used if it works together with tools. Otherwise, the answer is requested through a tool. If an
-   * answer doesn't fit, the model is asked again, up to `outputRetries` times. After that, the run ends with `model_error` and code
-   * `invalid_output`. The schema doesn't apply if a `final` tool of yours ends the run with `stopped`.
+   * The run uses the provider's structured output if the provider supports it together with the run's tools. Otherwise, the model gives the
+   * answer by calling a tool. If an answer doesn't fit the schema, the model is asked again, up to `outputRetries` times. After that, the
+   * run ends with `model_error` and code `invalid_output`. The schema doesn't apply if a `final` tool of yours ends the run with `stopped`.
    *
    * @see [structured output](docs/structured-output.md)
    */
   output: S
 }
 
-/** Options of `resume`. Options that are not given keep the values that the run has. */
+/** Options of `resume`. Omitted options keep the values of the run. */
 export interface ResumeOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>>
   extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session' | 'instructions'> {
   /** Decisions on pending calls, in any order, such as `{ ...item, approved: true }`. Calls without a decision stay pending. */
@@ -104,14 +104,14 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
    */
   claim?: Claim
   /**
-   * `true`: resumes a state that was resumed before, if that attempt broke off because its process died or its result could not be stored.
+   * `true`: resumes a state again after an attempt that broke off. An attempt breaks off if its process dies or its result can't be stored.
    * Default false.
    *
-   * The earlier attempt may already have run the decided calls. Calls of `read` and `idempotent` tools run again, with the same
+   * The earlier attempt may already have run the approved calls. Calls of `read` and `idempotent` tools run again, with the same
    * `idempotencyKey`. A call of an `unsafe` tool runs again only if the tool's `reconcile` says that it had no effect. If `reconcile` does
-   * not say so, the outcome of the call is `uncertain`, and the model is told so. The run's work after these calls is lost. With a journal,
-   * the option has no effect, because the journal has recorded the calls of the earlier attempt. In a session, resuming such a state
-   * without `again` rejects with `already_resumed`.
+   * not say so, the outcome of the call is `uncertain`, and the model is told so. The run's work after these calls is lost. The option has
+   * no effect with a journal, which has recorded the calls of the earlier attempt. In a session, resuming such a state without `again`
+   * rejects with `already_resumed`.
    *
    * @see [approvals](docs/approvals.md#a-resumed-run-that-breaks-off)
    */
@@ -119,7 +119,7 @@ export interface ResumeOptions<Context = unknown, Tools extends AgentTools = Too
   /**
    * For `resumeStream` with the id of a recorded run: whether the stream starts with the earlier events (`meta.recorded`). Default true.
    *
-   * A response that continues a message of the client (`originalMessages`) leaves out the parts that the client already has.
+   * With `originalMessages`, the response leaves out the parts of a message that the client already has.
    */
   replay?: boolean
 }

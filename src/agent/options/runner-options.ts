@@ -19,7 +19,8 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
   /** Several models. If a model fails before it has produced output, the next model takes over. */
   models?: readonly AnyModel[]
   /**
-   * Which responses of `models` lead to a request to the next model: `['refusal', 'content_filter']`, or a function.
+   * The responses after which the next model of `models` is asked: `['refusal', 'content_filter']`, or a function that returns true for
+   * such a response.
    *
    * Contract: not awaited. If the function throws or returns a promise, the response is kept, with a warning.
    *
@@ -49,12 +50,12 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   journal?: Journal
   /**
-   * Supplies the context and other options that can't be stored, for runs that continue without their caller. This happens after a crash or
-   * a deployment, and if `resume` gets fewer options than `run` got.
+   * Supplies the context and other options that can't be stored, for runs that continue without their caller. Called after a crash or a
+   * deployment, and if `resume` gets fewer options than `run` got.
    *
-   * Contract: awaited for at most the time of one attempt at a tool. If it throws, rejects, takes longer or leaves out something that the
-   * run was started with, the run is unchanged and is not executed. The reason is logged as an error, and is `problem` of `runs.get`. A
-   * `context` that is undefined or null counts as left out.
+   * Contract: awaited for at most the time of one attempt at a tool. If it throws, rejects, takes longer or leaves out an option of the
+   * run, the run is not executed and stays unchanged. The reason is logged as an error, and `runs.get` returns it as `problem`. A `context`
+   * that is undefined or null counts as left out.
    *
    * ```ts
    * new AgentRunner({ model, tools, journal, restore: async ({ metadata }) => ({ context: await openShop(metadata?.shop) }) })
@@ -70,10 +71,9 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    */
   sessions?: Sessions
   /**
-   * `load` and `save` for conversations in your own tables. They are used instead of `sessions`.
+   * `load` and `save` for conversations in your own tables. These functions are used instead of `sessions`.
    *
-   * The `metadata` or `context` of a run has to identify the conversation. The functions are not called for runs with `messages` or a
-   * `session`.
+   * The `metadata` or `context` of a run has to identify the conversation. They are not called for runs with `messages` or a `session`.
    *
    * ```ts
    * const history = {
@@ -97,7 +97,7 @@ export const onlyRunner: OptionChecks<Omit<RunnerOptions, keyof RunSettings>> = 
   tools: unchecked,
   instructions: textOrCallback,
   bus: withMethods('an EventBus', 'emit', 'on'),
-  // Not checked: a record that can't be written is lost, and the run continues. Applications pass `false` to log nothing.
+  // Not checked, because a run continues even if its logger fails. Applications pass `false` to log nothing.
   logger: unchecked,
   journal: withMethods('a journal, such as `sqliteJournal` or `dbosJournal` gives', 'connect'),
   restore: callback,
@@ -109,7 +109,7 @@ export const runnerOptions: OptionChecks<RunnerOptions> = { ...checksOf(runSetti
 
 /**
  * Rules of an agent (hooks, guardrails, limits and others) that apply to its turns and calls in any run. After a `handoff` to the agent,
- * the rules of the run wrap these rules, and the limits count from the handoff.
+ * the rules of the run wrap these rules. The agent's limits start counting at the handoff.
  */
 export interface AgentRules<Context = unknown>
   extends Pick<
@@ -142,7 +142,7 @@ interface OwnOptions<Context>
 export type RestoredName = keyof OwnOptions<unknown>
 
 /**
- * The return value of `restore`. It must contain every option of this type that the run was started with. Further options of this type are
+ * The return value of `restore`. It must contain every option of this type that the run was started with. Other options of this type are
  * ignored. It can't contain the options `signal`, `control`, `onText` and `recorder`, which belong to the caller.
  */
 export type Restored<Context = unknown> = OwnOptions<Context> & RequiredContext<Context>

@@ -6,12 +6,12 @@ import { PartialJson } from './partial-json.ts'
 /** A position where an object or an array can begin. */
 const starts = /\{(?=\s*["}])|\[(?=\s*[\]{["\-\dtfn])/g
 
-/** The maximum number of characters to read, in multiples of the text's length. A part that only looks like JSON is read more than once. */
+/** The maximum number of characters to read, as a multiple of the text's length. Text that only looks like JSON is read more than once. */
 const mostReadings = 4
 
 /**
- * The objects and arrays in a text, in order. Nested objects and arrays are not listed separately. Reads the text only a few times: if too
- * many parts begin like JSON and are not valid, skips the rest.
+ * The objects and arrays in a text, in order. Nested objects and arrays are not listed separately. Stops after reading `mostReadings` times
+ * the length of the text.
  */
 export function* jsonInText(text: string): Iterable<Json> {
   let left = mostReadings * text.length
@@ -23,7 +23,7 @@ export function* jsonInText(text: string): Iterable<Json> {
     const json = new PartialJson(maxDepth)
     const length = json.add(text.slice(start))
     left -= length
-    // Only `JSON.parse` knows every rule, such as which characters a text may contain.
+    // `PartialJson` accepts some invalid JSON, such as control characters in strings, so `JSON.parse` decides.
     const value = json.isWhole ? jsonIn(text.slice(start, start + length)) : undefined
     from = start + (value === undefined ? 1 : length)
     if (value !== undefined) yield value

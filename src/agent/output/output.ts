@@ -42,9 +42,9 @@ export type PartialAnswerOf<S> = [S] extends [never]
 
 /** The format in which the model gives an answer with a schema. */
 export interface OutputFormat {
-  /** The schema in requests. It is always the schema of an object, because providers accept nothing else. */
+  /** The schema in requests: always an object schema, because providers accept no other schema. */
   readonly schema: JsonSchema
-  /** Whether the answer is the `value` of that object. */
+  /** Whether the model returns an object with the answer as its field `value`. */
   readonly wrapped: boolean
   /** The tool through which models answer if they can't enforce a schema. */
   readonly tool: AnyTool
@@ -80,7 +80,7 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   return { schema, wrapped, tool }
 }
 
-/** Reads the schema. Throws `invalid_option` for anything but a schema. */
+/** Throws `invalid_option` for anything but a schema. */
 function readSchema(output: OutputSchema): { standard: StandardSchemaV1 | undefined; given: JsonSchema; wrapped: boolean } {
   if (typeof output !== 'function' && !isJsonObject(output))
     throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
@@ -94,18 +94,18 @@ export function isWrapped(output: OutputSchema): boolean {
   return readSchema(output).wrapped
 }
 
-/** Whether `openOutput` can give the answer tool this name. */
+/** Whether this is one of the names that answer tools can have. */
 export function isNameOfAnswerTool(name: string): boolean {
   return name === wanted || (name.startsWith(`${wanted}_`) && /^\d+$/.test(name.slice(wanted.length + 1)))
 }
 
-/** Returns the format with a name for the answer tool that none of these tools has. */
+/** Renames the answer tool if one of `tools` has the same name. */
 export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): OutputFormat {
   const name = freeName(tools)
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
 }
 
-/** For each answer tool, the last arguments and the last result of `withAnswerTool`. */
+/** The last result of `withAnswerTool`, by answer tool. `of`: the tools that were passed in. */
 const views = new WeakMap<AnyTool, { of: ToolSet; view: ToolSet }>()
 
 /**
@@ -141,10 +141,7 @@ export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: s
   return wrapped ? `{"value":${json}}` : json
 }
 
-/**
- * The value that the schema returns for an answer's JSON. Undefined if the answer does not fit the schema. This is possible only if the
- * answer was not checked before.
- */
+/** The value that the schema returns for an answer's JSON. Undefined if the answer does not fit the schema. */
 export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
   const { tool, wrapped } = format
   const parsed = parseArguments(argumentsFor(format, json))
@@ -167,13 +164,14 @@ export async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, si
   try {
     return await pTimeout(fitting, { milliseconds: timeoutMs, signal })
   } catch {
-    // A validation never rejects by itself, so it took too long or the run has ended.
+    // The validation itself never rejects, so a rejection here means that it timed out or that the run ended.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }
   }
 }
 
 /**
- * Wraps the schema as an object's `value`. Definitions stay at the top level, where most references point; other references are adjusted.
+ * Wraps the schema as an object's `value`. Definitions stay at the top level, so references to them stay valid. Other references are
+ * adjusted.
  */
 function wrap(whole: JsonSchema): JsonSchema {
   const { $schema, $defs, definitions, $id, ...schema } = whole
@@ -189,10 +187,7 @@ function wrap(whole: JsonSchema): JsonSchema {
   }
 }
 
-/**
- * Adjusts the references inside `part`. `id`: the `$id` of the original schema, which references may begin with; the wrapped schema has no
- * `$id`.
- */
+/** Adjusts the references inside `part` to the wrapped schema. `id`: the `$id` of the original schema. References may begin with it. */
 function withMovedReferences(part: unknown, id: string): unknown {
   if (Array.isArray(part)) return part.map((item) => withMovedReferences(item, id))
   if (!isJsonObject(part)) return part

@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import { isNameOfAnswerTool } from './output.ts'
 import { PartialJson } from './partial-json.ts'
 
-/** The events that deliver an answer piece by piece. */
+/** The events that `PartialAnswer` needs. */
 export const answerEvents: ReadonlySet<EventName> = new Set<EventName>([
   Event.RUN_START,
   Event.TEXT_DELTA,
@@ -13,13 +13,13 @@ export const answerEvents: ReadonlySet<EventName> = new Set<EventName>([
   Event.MODEL_RETRY,
 ])
 
-/** An answer with a schema as it arrives, as text or as arguments of the tool that gives it. */
+/** Reads an answer with a schema while it arrives, from the model's text or from the arguments of the answer tool. */
 export class PartialAnswer {
   readonly #wrapped: boolean
   #runId: string | undefined
   #tools: ReadonlySet<string> = new Set()
   #text = new AnswerText()
-  /** The model's text since the last request, preceded by the text that it continues. */
+  /** The model's text, including `#earlier`: the text that the current response continues. */
   #said = ''
   #earlier = ''
   #call: { index: number; json: PartialJson } | undefined
@@ -31,7 +31,7 @@ export class PartialAnswer {
     this.#wrapped = wrapped
   }
 
-  /** Returns the answer so far if this event adds to the answer. The returned object is the same while the answer grows. */
+  /** Returns the answer so far if this event adds to the answer. Returns the same object each time while the answer grows. */
   take(event: RunEvent): Json | undefined {
     this.#runId ??= event.meta.runId
     // Answers of nested runs are not part of this answer.
@@ -74,7 +74,7 @@ export class PartialAnswer {
     if (this.#isInValue === undefined) {
       const [first] = Object.keys(value)
       if (first === undefined) return undefined
-      // A model that is asked for an object with the answer in it may return the object or only the answer.
+      // A model may return only the answer, although it was asked for an object with the answer as its `value`.
       this.#isInValue = first === 'value'
     }
     return this.#isInValue ? value.value : value

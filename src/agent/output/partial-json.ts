@@ -5,13 +5,13 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' |
 type Container = Json[] | JsonObject
 
 /**
- * Parses JSON that arrives in pieces. Unfinished texts, arrays and objects are available in part. Numbers, `true`, `false` and `null` are
- * available when they are complete. Reads each character once, however the text is split, so `value` is a single tree that grows. Ignores
- * everything after a syntax error.
+ * Parses JSON that arrives in pieces. Unfinished texts, arrays and objects already contain what has arrived. Numbers, `true`, `false` and
+ * `null` are available when they are complete. Reads each character once, and extends the same `value`. Ignores everything after a syntax
+ * error.
  */
 export class PartialJson {
   value: Json | undefined
-  /** Whether the value has ended. */
+  /** Whether the value is complete. */
   isWhole = false
   readonly #mostLevels: number
   readonly #open: Container[] = []
@@ -30,7 +30,7 @@ export class PartialJson {
     this.#mostLevels = mostLevels
   }
 
-  /** Returns the number of characters that were read. The rest of `piece` is not read if the value has ended or after a syntax error. */
+  /** Returns the number of characters read. Stops reading at the end of the value or at a syntax error. */
   add(piece: string): number {
     let at = 0
     while (at < piece.length && this.#expected !== 'nothing') {
@@ -131,7 +131,7 @@ export class PartialJson {
     else this.#replace(value)
   }
 
-  /** Replaces the value that began last. */
+  /** Sets the value that is being read. */
   #replace(value: Json): void {
     const container = this.#open.at(-1)
     if (container === undefined) this.value = value

@@ -5,7 +5,7 @@ import { severalAnswersProblem, unfitAnswerProblem } from '../run-texts.ts'
 import { jsonInText } from './json-in-text.ts'
 import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './output.ts'
 
-/** The result of reading an answer's text. `note`: a description of a repair. */
+/** The result of reading an answer's text. `note`: says how the answer was extracted from a longer text or from a wrapper. */
 export type Answer = { ok: true; json: string; note?: string } | { ok: false; problem: string }
 
 interface ReadingTerms extends FittingTerms {
@@ -29,8 +29,8 @@ export async function readAnswer(format: OutputFormat, text: string, terms: Read
 const mostTried = 100
 
 /**
- * Finds the answer among the JSON values of a text. If the text has only one value and it does not fit, returns its problems. Undefined if
- * no value of several fits, or if the text has no value.
+ * Finds the answer among the JSON values of a text. If the text's only value does not fit, returns the problems of that value. Undefined if
+ * the text has no values, or several values that don't fit.
  */
 async function findAnswer(format: OutputFormat, text: string, terms: FittingTerms): Promise<Answer | undefined> {
   const problems: string[] = []
@@ -56,11 +56,11 @@ function noteOf({ wrapper }: Reading): string {
 /** One way to read a JSON value as the arguments of the answer tool. */
 interface Reading {
   args: JsonObject
-  /** The name that the answer was wrapped in. */
+  /** The name of the field that contained the answer. */
   wrapper?: string
 }
 
-/** The first reading of a value that fits the schema, or the problems of the unchanged value. */
+/** Returns the first reading that fits the schema. If none fits, returns the problems of the first reading. */
 async function fittingReading(format: OutputFormat, value: Json, terms: FittingTerms): Promise<Reading | { problems: string[] }> {
   let problems: string[] | undefined
   for (const reading of readingsOf(format, value)) {

@@ -15,11 +15,11 @@ export interface ActiveAgent {
   readonly registry: ToolSet
   /** The format in which the model gives an answer with a schema. Undefined if the answer has no schema. */
   readonly output: OutputFormat | undefined
-  /** The hooks and entries of the run. If another agent has taken over, they wrap the hooks and entries of that agent. */
+  /** The hooks and middleware of the run. If another agent has taken over, they wrap that agent's hooks and middleware. */
   readonly callbacks: Callbacks
   /**
-   * The guardrails of the run, followed by the guardrails of an agent that has taken over. For output and results, the agent's guardrails
-   * come first.
+   * The guardrails of the run, followed by the guardrails of an agent that has taken over. For output and results, the guardrails of that
+   * agent run first.
    */
   readonly guardrails: GuardrailsByPlace
   readonly stopWhen: readonly NonNullable<RunSettings['stopWhen']>[]
@@ -69,7 +69,6 @@ export function activeAgent({ model, tools, format, settings, rules }: AgentPart
   }
 }
 
-/** The entries of the run, followed by the entries of an agent that has taken over, without duplicates. */
 function joined<One>(ofRun: readonly One[] = [], ofAgent: readonly One[] = []): readonly One[] {
   return ofAgent.length === 0 ? ofRun : [...new Set([...ofRun, ...ofAgent])]
 }

@@ -9,27 +9,26 @@ export interface GivenKey {
   isCarried: boolean
 }
 
-/** Returns the key of a call of a round, with its final arguments. */
+/** Returns the idempotency key of the call at position `index`. The arguments of `call` are final. */
 export type KeyOf = (index: number, call: Pick<PlannedCall, 'name' | 'args'>) => GivenKey
 
-/** Identifies a tool with arguments. */
 function digestOf(name: string, args: JsonObject): string {
   return approvalKey(name, args)
 }
 
 /**
- * Assigns idempotency keys to calls. A call that has not succeeded and may have taken effect leaves its key open. The next calls of the
- * same tool with the same arguments get this key, until one of them succeeds. The keys derive from recorded values, so a replay assigns the
- * same keys.
+ * Assigns idempotency keys to calls. If a call has not succeeded but may have taken effect, its key stays open: later calls of the same
+ * tool with the same arguments get this key, until one of them succeeds. The keys derive from recorded values, so a replay assigns the same
+ * keys.
  */
 export class CallKeys {
-  /** Whether any call has a key that is not derived from its place. */
+  /** Whether a call may get a key that is not derived from its position in the run. */
   isUsed: boolean
   readonly #runId: string
   readonly #isNested: boolean
   /** Open keys by tool and arguments, the oldest first. */
   readonly #open = new Map<string, string[]>()
-  /** The number of keys that a nested run has assigned to calls with the same tool and arguments. */
+  /** In a nested run, the number of assigned keys, by tool and arguments. */
   readonly #counts = new Map<string, number>()
 
   /** `earlier`: the messages that the session already had. */
@@ -40,7 +39,7 @@ export class CallKeys {
     for (const message of earlier) if (message.role === 'tool' && message.callKey !== undefined) this.note(message.callKey)
   }
 
-  /** Opens or settles a key. */
+  /** Adds an open key, or removes a key that is settled. */
   note({ idempotencyKey, call, settled }: CallKey): void {
     const keys = this.#open.get(call) ?? []
     if (settled === true) {
@@ -51,10 +50,7 @@ export class CallKeys {
     this.isUsed = this.#isNested || this.#open.size > 0
   }
 
-  /**
-   * Returns a function that returns the keys of the calls of one round. Open keys go to the first calls that match. `first`: the position
-   * of the first call in its turn.
-   */
+  /** Returns the `KeyOf` of one round. The first matching calls get the open keys. `first`: the position of the first call in its turn. */
   ofRound(iteration: number, calls: readonly PlannedCall[], first = 0): KeyOf {
     const placeOf = (index: number) => callName(this.#runId, iteration, first + index)
     const own = (idempotencyKey: string): GivenKey => ({ idempotencyKey, isCarried: false })
@@ -74,15 +70,15 @@ export class CallKeys {
       const index = position - first
       const key = keys[index] ?? own(placeOf(index))
       if (args === undefined || args === calls[index]?.args) return key
-      // In this case, a decision has changed the arguments.
+      // A decision has changed the arguments.
       const digest = digestOf(name, args)
       return claim(digest) ?? own(this.#isNested ? `${placeOf(index)}.${digest.slice(0, 12)}` : placeOf(index))
     }
   }
 
   /**
-   * In a nested run, a key is derived from the tool and the arguments, not from the position of the call. If the outer call runs again in
-   * another run, the model may make the nested calls in another order, and a payment must not get the key of another payment.
+   * In a nested run, a key is derived from the tool and the arguments, not from the position of the call. If the outer call is repeated,
+   * the model may make the nested calls in another order. A payment must not get the key of another payment.
    */
   #next(digest: string): string {
     const count = (this.#counts.get(digest) ?? 0) + 1
@@ -92,7 +88,7 @@ export class CallKeys {
   }
 }
 
-/** Returns the key of a call if the call leaves its key open for later calls, or settles an open key. Undefined if it does neither. */
+/** Returns the key that a call leaves open for later calls, or the open key that it settles. Undefined if it does neither. */
 export function keyLeftBy(
   call: PlannedCall,
   { idempotencyKey, isCarried, outcome, hasStarted, effect: found }: EndedCall,
@@ -110,7 +106,7 @@ interface EndedCall extends GivenKey {
   outcome: string
   hasStarted: boolean
   /**
-   * The finding about the effect of a call that has not succeeded. `'known'`: the call has taken effect. `'possible'`: it may have taken
+   * What is known about the effect of a call that has not succeeded. `'known'`: the call has taken effect. `'possible'`: it may have taken
    * effect.
    */
   effect: 'possible' | 'known' | undefined

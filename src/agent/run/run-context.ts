@@ -35,10 +35,7 @@ type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 class Lifetime {
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
-  /**
-   * The listeners for an interruption. They are kept in a plain set, because listeners on a signal cost more than everything else that a
-   * turn records.
-   */
+  /** Listeners for an interruption. A plain set, because listeners on an `AbortSignal` are expensive. */
   readonly #waiting = new Set<() => void>()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
@@ -66,7 +63,7 @@ class Lifetime {
     for (const stopWaiting of this.#waiting) stopWaiting()
   }
 
-  /** Ends the run when `signal` is aborted. Returns the function that stops following it. */
+  /** Ends the run when `signal` is aborted. Returns a function that stops listening to `signal`. */
   follow(signal: AbortSignal): () => void {
     const abort = () => this.interrupt('aborted', signal.reason)
     if (signal.aborted) abort()
@@ -116,7 +113,7 @@ class Lifetime {
     this.#release.add(startDeadline(milliseconds, () => isDue() && this.interrupt('deadline')))
   }
 
-  /** Ends this run when the outer run ends, even if the outer call's attempt has ended and its signal no longer fires. */
+  /** Ends this run when the outer run ends. The signal of the outer call no longer fires once the call's attempt has ended. */
   protected endWith(outer: Lifetime): void {
     const abort = () => this.interrupt('aborted', outer.signal.reason)
     if (outer.interruption !== undefined) abort()
@@ -134,7 +131,6 @@ export interface RunContextParts {
   logger: Logger
   tap?: EventTap
   output?: OutputFormat
-  /** The run's place inside another run. */
   parent?: RunParent
   /** Asks the run's model on behalf of a tool. */
   askModel?: ToolCallEnvironment['askModel']
@@ -142,7 +138,7 @@ export interface RunContextParts {
   steerable?: boolean
 }
 
-/** The outer run and the call that a nested run belongs to. */
+/** The outer run of a nested run, and the call that started the nested run. */
 export interface RunParent {
   run: RunContext
   /** The call that started the run. Undefined for a run that a guardrail, a hook or a summary started. */
@@ -170,27 +166,26 @@ export class RunContext extends Lifetime implements RunScope {
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values that tools returned, by call id. They are kept only in memory, because they may not be JSON. */
   readonly values: Map<string, unknown> = new Map()
-  /** Errors as they were thrown, by step key. The record contains only their plain form. */
+  /** Errors as they were thrown, by step key. The run's record contains only their code and message. */
   readonly errors: Map<string, ToolloopError> = new Map()
   /** The approvals that the current execution remembers. */
   remembered: Set<string> = new Set()
-  /** Reasons to end this run, by the ids of calls that run a script. A reason is set if a guardrail of this run has stopped the script. */
+  /** The reasons why guardrails of this run stopped scripts, by the id of the call that runs the script. A reason ends this run. */
   readonly stops: Map<string, string> = new Map()
-  /** The large results and named texts that the run stores. */
+  /** The large results of the run, and the texts stored with `keep`. */
   readonly keptResults: KeptResults
-  /** The journal port of the current execution, for nested runs. */
+  /** The `Durable` of the current execution, which nested runs use. */
   durable: Durable | undefined
-  /** The runs nested in the run's calls. Undefined if there are no such runs yet. */
+  /** The runs nested in the run's calls. */
   nested: NestedRuns | undefined
-  /** The iterations whose waiting calls may have run before. Set if the run is resumed with `again`. */
+  /** The iterations whose pending calls may have run in an earlier attempt. Set if the run is resumed with `again`. */
   mayHaveRunIn: ReadonlySet<number> | undefined
-  /** The agents that had the conversation when calls were noted, by the ids of the calls. */
+  /** The agent that planned each call of a preview, by call id. */
   readonly notedBy: Map<string, ActiveAgent> = new Map()
-  /** Whether a decided call was carried out. */
+  /** Whether any call was carried out after a decision. */
   hasCarriedOut = false
-  /** The run's claim on its session, while the run has a claim. */
+  /** The run's claim on its session. */
   lease: SessionLease | undefined
-  /** The run's position in its session. */
   sessionPlace: SessionPlace | undefined
   /** The whole conversation. Set when an execution in a session has ended in this process. */
   conversation: readonly ChatMessage[] | undefined
@@ -262,21 +257,21 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#agent
   }
 
-  /** The usage of the current execution. It belongs to the state of that execution; nested runs read it here. */
+  /** The usage of the current execution. Nested runs read it here. */
   get budget(): RunUsage {
     return this.#budget
   }
 
-  /** Starts the first or a later execution, with the run's first agent and a new usage count. */
+  /** Starts an execution: resets the agent to the run's first agent, and the usage to zero. */
   begin(): RunUsage {
     this.#agent = this.#first
-    // Prepared calls of an earlier execution are dropped, because they would start before other calls.
+    // Drops calls that an earlier execution prepared: they would start before other calls.
     this.prepared.clear()
     this.#budget = this.#openBudget()
     return this.#budget
   }
 
-  /** Makes the agent that noted a call the active agent. Returns the function that switches back. */
+  /** Switches to the agent that planned a call of a preview. Returns a function that switches back. */
   switchToAgentOf(callId: string): () => void {
     const current = this.#agent
     this.#agent = this.notedBy.get(callId) ?? current
@@ -312,7 +307,7 @@ export class RunContext extends Lifetime implements RunScope {
     return model
   }
 
-  /** Logs a step. `fields` is called only if the logger writes debug records. */
+  /** `fields` is called only if the logger writes debug records. */
   logStep(fields: () => object, message: string): void {
     if (this.logger.isLevelEnabled?.('debug') !== true) return
     const outer = this.#parent === undefined ? {} : { parentRunId: this.#parent.run.runId }
@@ -351,18 +346,18 @@ const limitWords: Partial<Record<StopReason, string>> = {
   repeated_calls: 'run ended: the model repeats the same call',
 }
 
-/** The fields of an event that name its step. */
+/** The step and the attempt of an event. Empty if the journal doesn't survive crashes. */
 export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
   return survivesCrashes ? { step: key, attempt } : {}
 }
 
-/** The run and the place in it where a hook or a guardrail is called. */
+/** Creates the `HookPlace` that hooks and guardrails get. */
 export function placeOf(run: RunContext, iteration: number): HookPlace<never> {
   const { runId, metadata, signal, settings } = run
   return { runId, iteration, context: settings.context as never, metadata, signal, run }
 }
 
-/** Calls `end` when the time is over, in `milliseconds`. Returns the function that stops the timer. */
+/** Calls `end` after `milliseconds`. Returns a function that stops the timer. */
 function startDeadline(milliseconds: number, end: () => void): () => void {
   if (!Number.isFinite(milliseconds)) return () => {}
   // A timer with a delay of 2^31 ms or more would fire at once, so long times are split into parts.

@@ -4,8 +4,8 @@ import type { PlainError } from '../types/recorded.ts'
 import type { RunResult } from '../types/result.ts'
 
 /**
- * The error of a run. Thrown with `throwOnError`, and if a model that the run switches to is not set up. The error has the `code` and the
- * `fault` of its `cause`.
+ * The error of a run. Thrown if `throwOnError` is set, or if the run switches to a model that is not set up. The error has the `code` and
+ * the `fault` of its `cause`.
  */
 export class RunError extends ToolloopError {
   override readonly name = 'RunError'

@@ -36,13 +36,12 @@ export interface Audience {
   logger: Logger
   /** Texts that must not appear in the log. */
   secrets: SecretTexts
-  /** The events of the outer run. Its calls may quote this run's secrets. */
+  /** The events of the outer run, whose calls may quote this run's secrets. */
   outside: RunEvents | undefined
   /** Whether the run has ended, so that deltas are no longer emitted. */
   isOver(): boolean
 }
 
-/** Emits a run's events. */
 export class RunEvents {
   readonly #audience: Audience
   #onTextFailed = false
@@ -97,7 +96,7 @@ export class RunEvents {
     if (event !== undefined) this.#tell(event)
   }
 
-  /** Whether all recipients can discard the part of a response that they were shown. `hasText`: whether the part includes text. */
+  /** Whether all consumers of a partial response can discard it. `hasText`: whether it includes text. */
   takesBack(hasText: boolean): boolean {
     const { watcher, onText, onCut } = this.#audience
     if (onCut !== undefined) return onCut === 'restart'
@@ -108,10 +107,7 @@ export class RunEvents {
     for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
-  /**
-   * Reports texts that were removed as secrets to the log, the taps and the outer run, because other events and log records may contain
-   * them, too.
-   */
+  /** Passes removed secrets to the log, the taps and the outer run, because other events and log records may contain the same secrets. */
   hide(texts: readonly string[]): void {
     if (texts.length === 0) return
     const { secrets, taps, outside } = this.#audience

@@ -38,16 +38,16 @@ export interface LoopState {
   agent: string | undefined
   budget: RunUsage
   readonly breaker: RepeatBreaker
-  /** Notices repeated calls according to the limits of an agent that has taken over. */
+  /** Finds repeated calls under the limits of an agent that has taken over. */
   ownBreaker: RepeatBreaker | undefined
   readonly callKeys: CallKeys
   /** The remembered approvals: approvals that were passed to the run, and approvals that were given during the run. */
   readonly remembered: Set<string>
-  /** Messages that the run did not read. Undefined until the run has read messages for the last time. */
+  /** Messages that the run did not read. Undefined as long as the run may still read messages. */
   unread: readonly ChatMessage[] | undefined
-  /** The calls that were noted in a preview and are not decided yet. */
+  /** The planned calls of a preview that are not decided yet. */
   intents: readonly Intent[]
-  /** The iteration after which noted calls were last carried out. `maxIterations` counts from this iteration. */
+  /** The iteration after which a preview's plan was last carried out. `maxIterations` counts from this iteration. */
   carriedOutIn: number
 }
 
@@ -90,7 +90,7 @@ export function openState({ input, run }: Start, earlier?: readonly ChatMessage[
   return state
 }
 
-/** Adds a turn. Appends its message to the history, and counts its usage. */
+/** Appends the turn's message to the history, and counts its usage. */
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   addBeside(state, turn)
   if (turn.kind === 'interrupted' && turn.unasked) return
@@ -126,7 +126,7 @@ export function earlierText({ continuations, text }: Pick<LoopState, 'continuati
 }
 
 /**
- * Adds a round. Appends the result of every call to the history, in the order of the calls. For a call that was noted before, replaces the
+ * Appends the result of every call to the history, in the order of the calls. If the history already has a result for a call, replaces that
  * result.
  */
 export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repeats, 'tell'>): void {
@@ -147,8 +147,8 @@ export function addRound(state: LoopState, round: ToolRound, { tell }: Pick<Repe
 }
 
 /**
- * Adds the results of noted calls, and removes the answer that the model gave before they were carried out. `answering`: the name of the
- * answer tool.
+ * Adds the results of a preview's planned calls. Removes the answer that the model gave before these calls were carried out. `answering`:
+ * the name of the answer tool.
  */
 export function addIntents(state: LoopState, round: ToolRound, iteration: number, answering: string | undefined): void {
   state.intents = []
@@ -185,12 +185,15 @@ export function handTo(state: LoopState, { agent, instructions }: Handoff, own: 
 /** The rejected answers of a run, given as text or through the answer tool. */
 export interface RejectedAnswers {
   count: number
-  /** The text that the model got about the last rejected answer, and whether a guardrail withheld that answer. */
+  /** The text that the model got about the last rejected answer. `isWithheld`: whether a guardrail withheld that answer. */
   objection: string
   isWithheld: boolean
 }
 
-/** Counts the rejected answers of the run. Undefined if no answer can have been rejected. `answering`: the name of the answer tool. */
+/**
+ * Counts the rejected answers of the run. Undefined if there is neither an objection nor an answer tool. `answering`: the name of the
+ * answer tool.
+ */
 export function rejectedAnswers(
   state: LoopState,
   objection: Objection | undefined,
@@ -224,9 +227,9 @@ export class RepeatBreaker {
   }
 
   /**
-   * Counts the calls of one turn together with their results. `tell`: ids of calls that have reached the allowed number of repeats. The
-   * results of these calls tell the model so. `end`: whether a call was repeated after the model had been told. A call whose result changes
-   * is never a repeat, because the model may be polling.
+   * Counts the calls of one turn together with their results. `tell`: ids of calls that have reached the allowed number of repeats. Their
+   * results must tell the model so. `end`: whether the model has repeated a call after it was told. A call whose result changes is never a
+   * repeat, because the model may be polling.
    */
   countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
@@ -254,7 +257,7 @@ export class RepeatBreaker {
     return { tell, end }
   }
 
-  /** The turns in the window, latest first. `isNew`: the turn has a call that no other turn has. */
+  /** The turns in the window, latest first. `isNew`: the turn has a call that no other turn in the window has. */
   #before(now: ReadonlySet<number>): Turns {
     const times = new Map<number, number>()
     for (const turn of [now, ...this.#turns]) for (const same of turn.keys()) times.set(same, (times.get(same) ?? 0) + 1)
@@ -262,7 +265,6 @@ export class RepeatBreaker {
   }
 }
 
-/** How often a call was made before. */
 interface CountedCall {
   repeats: number
   /** Whether the model was told that it repeats this call. */
@@ -280,7 +282,7 @@ function repeatOf(same: number, before: Turns): CountedCall {
     if (counted !== undefined) times++
     latest ??= counted
   }
-  // The window may contain fewer turns than the number of allowed repeats.
+  // The window can be shorter than the number of allowed repeats, so the count of the latest turn is continued.
   return { repeats: latest === undefined ? 0 : Math.max(times, latest.repeats + 1), isTold: latest?.isTold === true }
 }
 
@@ -323,7 +325,7 @@ interface CallPlace {
   readonly id: number
   /** The latest turn in which the tool returned this result. */
   seen: number
-  /** Ids by arguments. Set as soon as there are several calls. */
+  /** Ids by arguments. Set once a second call has the same tool and result. */
   others: Map<string, number> | undefined
 }
 

@@ -30,7 +30,7 @@ interface Entry {
   shown: ActiveRun
 }
 
-/** The runs that are running in a runner, until it is closed. */
+/** The runs that a runner is executing. */
 export class ActiveRuns {
   readonly #entries = new Set<Entry>()
   /** Functions to call whenever a run has ended. */
@@ -39,14 +39,14 @@ export class ActiveRuns {
   /** Watchers by run id, including watchers of runs that start later. */
   readonly #watchers = new Set<{ runId: string; tap: EventTap }>()
 
-  /** The runs, each once, oldest first. */
+  /** The runs, oldest first, without duplicates. */
   get list(): ActiveRun[] {
     const shown = new Map<string, ActiveRun>()
     for (const entry of this.#entries) if (!shown.has(entry.shown.runId)) shown.set(entry.shown.runId, entry.shown)
     return [...shown.values()]
   }
 
-  /** Marks the run as recorded in the journal from now on. */
+  /** Marks a run as recorded in the journal. */
   record(run: RunContext): void {
     for (const entry of this.#entries) if (entry.run === run) entry.isRecorded = true
   }
@@ -67,7 +67,7 @@ export class ActiveRuns {
     }
   }
 
-  /** Sends the events of the run to `tap` from now on. Returns the function that stops this. */
+  /** Sends all further events of the run to `tap`, until the returned function is called. */
   watch(runId: string, tap: EventTap): () => void {
     const watcher = { runId, tap }
     const own = () => [...this.#entries].filter(({ run }) => run.runId === runId)
@@ -79,14 +79,14 @@ export class ActiveRuns {
     }
   }
 
-  /** Throws `runner_closed` if the runner is closed. Work inside another run (`parent`) is still allowed. */
+  /** Throws `runner_closed` if the runner is closed. Runs nested in another run (`parent`) may still start. */
   checkOpen(parent?: object): void {
     if (this.#closing !== undefined && parent === undefined) throw closedProblem()
   }
 
   /**
-   * See `AgentRunner.close`. `letGo` releases recorded runs when `drained` has resolved. It resolves with false if it can't release runs;
-   * they then continue.
+   * See `AgentRunner.close`. `letGo` must release the recorded runs once `drained` has resolved. If it resolves with false, they continue
+   * here.
    */
   close(
     { drainMs = 20_000, ...others }: CloseOptions,
@@ -98,7 +98,7 @@ export class ActiveRuns {
       const problem = closedProblem()
       let isLetGo = false
       try {
-        // Releases recorded runs first, because the effects of an abort must not be recorded.
+        // Recorded runs are released before anything is aborted, so that their records don't contain the abort.
         isLetGo = await letGo(this.#settled(drainMs), problem)
       } finally {
         for (const { run, isRecorded } of this.#entries) if (!isRecorded) run.interrupt('aborted', problem)
@@ -109,7 +109,7 @@ export class ActiveRuns {
     return this.#closing
   }
 
-  /** Resolves when no run that `isMeant` selects is running, or after `withinMs` milliseconds. */
+  /** Resolves once none of the runs selected by `isMeant` is running, or after `withinMs` milliseconds. */
   #settled(withinMs: number, isMeant: (entry: Entry) => boolean = () => true): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

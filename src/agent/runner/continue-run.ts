@@ -10,14 +10,13 @@ import type { GivenHere, RunOpener } from './live-run.ts'
 import type { RunnerSessions } from './run-session.ts'
 import { conclude, executeHere, prepareModel } from './start-run.ts'
 
-/** The options for continuing a run. */
 interface Continued extends Pick<ResumeOptions, 'claim' | 'again'> {
   decisions: readonly Decision[]
   /** The place of the run's record, if the run is nested in a call. */
   place?: RecordPlace
 }
 
-/** Continues a run from its state or, if it is nested in a call, from the record of that call. */
+/** Continues a run from its state. A run nested in a call is continued from the record of that call. */
 export type ContinueRun = (paused: RunState, given: GivenHere, how: Continued) => Promise<RunResult<never>>
 
 interface Runner {
@@ -32,7 +31,7 @@ export function continueRun({ opener, loop, sessions }: Runner): ContinueRun {
     const input = inputFromJson(paused.input)
     const recorded = { runId: paused.runId, input }
     const whole = await opener.restored(recorded, given)
-    // The runner may have been closed meanwhile.
+    // The runner may have been closed while the options were restored.
     active.checkOpen(given.options.parent)
     const run = opener.open(recorded, whole)
     const leave = active.enter(run, { isRecorded: false, session: input.session })

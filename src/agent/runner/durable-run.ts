@@ -37,7 +37,7 @@ export interface DurableInput {
   refused?: string
   /** The usage of the guardrails that checked the input. */
   beside?: Spent
-  /** The options that the run was given and that are not stored. They are needed to continue the run. */
+  /** The options of the run that can't be stored. A process needs them to continue the run. */
   needs?: readonly RestoredName[]
   /** A digest of the run's input, session and metadata as they were passed in. */
   inputDigest?: string
@@ -48,7 +48,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
   const { toolCalling, limits = {}, compaction } = settings
   const plainSettings: RunSettings<never> = {
     ...settings,
-    // Functions are not stored: neither a dialect that was passed to this run alone, nor the functions of `compaction`.
+    // Functions can't be stored, so dialect objects and the functions of `compaction` are left out.
     toolCalling: typeof toolCalling === 'string' ? toolCalling : undefined,
     limits,
     compaction: compaction && { maxTokens: compaction.maxTokens },
@@ -86,13 +86,13 @@ function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<st
   return Object.fromEntries(entries.map(([name, limit]) => [name, isJsonObject(limit) ? mapNumbers(limit, map) : map(limit)]))
 }
 
-/** The result as JSON. It has no values of tools, and only the code and message of an error. */
+/** Converts a result to JSON. Leaves out the return values of tools. Keeps only the code and message of an error. */
 export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   const calls = toolCalls.map(({ value: _, ...call }) => call)
   return plain({ ...result, toolCalls: calls, ...withoutUndefined({ error: error && { code: error.code, message: error.message } }) })
 }
 
-/** The result of a run that is given up. It has only the input, because everything later exists only in the run's record. */
+/** The result of a run that is given up. Contains only the run's input: everything later exists only in the run's record. */
 export function givenUpToJson(runId: string, { messages, given, instructions }: DurableInput, why: string): Json {
   const system: ChatMessage[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }]
   return resultToJson({
@@ -129,10 +129,7 @@ function plain(value: object): Json {
   return copyAsJson(value) as Json
 }
 
-/**
- * Returns the form of a result that is stored. It leaves out data that the result's messages contain as well; `wholeResult` restores that
- * data.
- */
+/** Shortens a result for storage: leaves out data that its messages also contain. `wholeResult` restores this data. */
 export function thinResult(result: Json): Json {
   if (!isJsonObject(result) || !Array.isArray(result.newMessages) || !Array.isArray(result.toolCalls)) return result
   const { messages, newMessages, toolCalls } = result
@@ -151,7 +148,7 @@ export function wholeResult(stored: Json): Json {
   return { ...stored, newMessages, toolCalls: toolCalls.map((call) => wholeCall(call, calls)) }
 }
 
-/** The data about a call that the messages contain. */
+/** The data that messages contain about a call. */
 interface SaidCall {
   args?: string
   content?: Json
@@ -174,8 +171,7 @@ function thinCall(call: Json, calls: ReturnType<typeof callsIn>): Json {
   if (!isJsonObject(call)) return call
   const { args, rawArguments, content, ...rest } = call
   const said = calls.get(call.id)
-  // `args` is absent if the arguments could not be parsed. To distinguish that case from arguments that are left out here, both fields are
-  // left out or both are kept.
+  // `args` and `rawArguments` are left out together, because a call with only `rawArguments` had arguments that could not be parsed.
   const isWritten = said?.args !== undefined && rawArguments === said.args && isDeepEqual(args, jsonOrText(said.args))
   const thin: JsonObject = { ...rest }
   if (!isWritten && args !== undefined) thin.args = args
@@ -219,7 +215,7 @@ export function notStored(options: Given): RestoredName[] {
   return names.filter((name) => isGiven(options[name]) && !isStored(name, options))
 }
 
-/** The options that the run was started with (`needs`) and that this process lacks. */
+/** The names in `needs` for which `options` has no value. */
 export function lackingIn(options: Given, needs: readonly RestoredName[] = []): RestoredName[] {
   return needs.filter((name) => !isGiven(options[name]))
 }

@@ -11,10 +11,10 @@ export interface RecordedStart {
   input: DurableInput
 }
 
-/** The options that a run has in this process, from its caller or from `restore`, and the run's watcher. */
+/** The options of a run in this process, which come from its caller or from `restore`. */
 export interface GivenHere {
   options: RunOptions<never>
-  /** The same options, completed with the agent's options. If absent, the runner completes `options` itself. */
+  /** `options`, completed with the options of the agent. If absent, the runner completes them itself. */
   completed?: RunOptions<never>
   watch?: Watch | undefined
 }
@@ -25,10 +25,11 @@ export interface RunOpener {
   readonly active: ActiveRuns
   open(recorded: RecordedStart, given: GivenHere): RunContext
   /**
-   * Adds the missing options that the run was started with. Returns the same object if no option is missing. Rejects with `not_restored`.
+   * Adds the options that can't be stored, by calling `restore`. Returns `given` itself if no option is missing. Rejects with
+   * `not_restored`.
    */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>
-  /** Executes a run, wrapped by its agent. `alone`: the options to use for a run without a caller. */
+  /** Executes a run inside its agent's `perform`. `alone`: the options of a run that has no caller. */
   executed(run: RunContext, input: DurableInput, alone: RunOptions<never> | undefined, next: () => Promise<RunResult>): Promise<RunResult>
 }
 

@@ -23,12 +23,12 @@ export type GivenToResume<Context, Tools extends AgentTools, Schema extends Outp
 export type RunOptionsOf<Context, Tools extends AgentTools> = RunOptions<Needed<Context, Tools>>
 export type ResumeOptionsOf<Context, Tools extends AgentTools> = ResumeOptions<Needed<Context, Tools>>
 
-/** Options that a constructor has already accepted, including `restore` if it is required. */
+/** Casts options that a constructor has already accepted, so they include a required `restore`. */
 export function restorable<Context, Options>(options: Options): Options & WithRestore<Context> {
   return options as Options & WithRestore<Context>
 }
 
-/** Options that `run` or `resume` has already accepted, including the context if it is required. */
+/** Casts options that `run` or `resume` has already accepted, so they include a required context. */
 export function checkedArguments<Context, Options>(options: Options): RunArguments<Context, Options> {
   return [options] as RunArguments<Context, Options>
 }

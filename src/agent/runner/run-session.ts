@@ -12,7 +12,7 @@ import { draftText, notClaimed, positionOf, reachOf, readCompaction, readMessage
 import { sessionStep } from '../step-keys.ts'
 import type { PendingItem, RunResult } from '../types/result.ts'
 
-/** The conversation that an execution starts from, and how to store its result. */
+/** The session of an execution: the conversation at its start, and the function that stores its result. */
 export interface OpenedSession {
   messages: readonly ChatMessage[]
   compaction?: Compaction
@@ -20,7 +20,7 @@ export interface OpenedSession {
   close(result: RunResult, history: History): Promise<void>
 }
 
-/** A runner's connection to its sessions, if it has any. */
+/** A runner's access to its sessions. */
 export class RunnerSessions {
   readonly #sessions: Sessions | undefined
   readonly #journal: RunsOfJournal
@@ -37,8 +37,8 @@ export class RunnerSessions {
   }
 
   /**
-   * Waits until a new run can use its session. A run that the journal already knows needs no session here, because the journal continues
-   * it. Rejects with `session_busy` or `session_waiting`, and with `invalid_option` for a run that is in the session already.
+   * Waits until a new run can use its session. Doesn't claim the session for a run that the journal already knows, because the journal
+   * continues that run. Rejects with `session_busy`, with `session_waiting`, or with `invalid_option` if an outer run has the session.
    */
   async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
     const sessions = this.#given()
@@ -67,7 +67,7 @@ export class RunnerSessions {
     if (lease instanceof SessionLease) run.lease = lease
     else if (lease?.kind === 'gone' || lease?.kind === 'released') throw notClaimed(id, lease)
     else if (lease?.kind === 'waiting' && lease.resumedAt !== undefined) throw brokenOff(runId, id, lease.resumedAt)
-    // The run has already stored its messages. The outer call is repeated only to find the result of this nested run.
+    // This nested run has already stored its messages. The outer call is repeated only to get its result.
     else if (lease?.kind === 'stored' && isInCall) return
     else if (lease !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
@@ -82,13 +82,13 @@ export class RunnerSessions {
     try {
       await lease?.leave()
     } catch (error) {
-      // The failure is only logged. If the run has ended, everything is stored already. Otherwise the run reports an error of its own.
+      // The failure is only logged: a run that has ended has already stored everything, and any other run reports its own error.
       run.logger.error({ runId: run.runId, session: lease?.id, error: messageOf(error) }, 'the session could not be released yet')
       if (lease !== undefined) void leaveLater(lease)
     }
   }
 
-  /** Starts an execution in its session. Undefined if the run was interrupted before it had the session. */
+  /** Starts an execution in the run's session. Undefined if the run was interrupted while it waited for the session. */
   async open(
     durable: Durable,
     run: RunContext,
@@ -133,10 +133,7 @@ export class RunnerSessions {
     }
   }
 
-  /**
-   * Returns the form of a result that is recorded. It leaves out the session's earlier messages, so that the journal does not grow with the
-   * session.
-   */
+  /** Shortens a result for the journal: leaves out the earlier messages of the session, so that records don't grow with the session. */
   recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
     if (run.sessionPlace === undefined || !isJsonObject(result)) return result
     run.conversation = messages
@@ -145,7 +142,7 @@ export class RunnerSessions {
     return { ...rest, earlier: { ...earlier } }
   }
 
-  /** Restores a recorded result. If the session no longer has the messages before the run, the result has only the run's own messages. */
+  /** Restores a recorded result. If the earlier messages of the session have changed, the result has only the messages of the run. */
   async complete(recorded: Json, run?: RunContext): Promise<Json> {
     if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
     const { earlier, ...result } = recorded
@@ -179,7 +176,7 @@ async function leaveLater(lease: SessionLease): Promise<void> {
   }
 }
 
-/** The error for a state that was resumed before. By default, it is not resumed again, because its decided calls may have run since. */
+/** The error for a state that was resumed before. It is not resumed again by default, because approved calls may already have run. */
 function brokenOff(runId: string, id: string, at: number): ToolloopError {
   const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and has not ended since`
   const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
@@ -206,7 +203,7 @@ async function placeOf(
   }
 }
 
-/** Identifies the pending calls: the same value for the same calls. */
+/** A digest that identifies the pending calls. */
 function waitsFor(pending: readonly PendingItem[]): string {
   return hashOf(pending.map(({ fingerprint }) => fingerprint).sort())
 }
@@ -230,12 +227,12 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
     throw new RunError(result, error)
   }
   const words = 'the session was deleted, or taken from the run: its messages were not stored'
-  // For a recorded run, the problem is only logged: retrying can't fix it, and the journal would retry forever.
+  // A recorded run only logs the problem: if the run failed here, the journal would retry it forever.
   if (isDurable) logger.warn({ runId, session: lease.id }, words)
   else throw new RunError(result, new ToolloopError('session_lost', `Session \`${lease.id}\` was deleted, or taken from run \`${runId}\``))
 }
 
-/** Returns the compaction to store. Its positions don't count the instructions, because every run has its own instructions. */
+/** Returns the compaction to store. Its positions don't count the instructions, which are different in every run. */
 function compactionOf(history: History): { compaction?: string } {
   const { from, shortenBefore, ...rest } = history.compaction
   if (from === 0 && shortenBefore === 0) return {}
@@ -244,7 +241,7 @@ function compactionOf(history: History): { compaction?: string } {
   return { compaction: JSON.stringify(kept) }
 }
 
-/** Leaves out the messages that the session's stored compaction leaves out. */
+/** Applies the compaction that is stored in the session. */
 export function compactAsBefore(history: History, { from, shortenBefore, ...rest }: Compaction): void {
   const prefix = history.whole.length - history.length
   history.compact({ ...rest, from: from + prefix, shortenBefore: shortenBefore + prefix })

@@ -27,11 +27,11 @@ let follow: (stream: RunStream, take: (event: RunEvent) => void) => void
  * `.partialOutput` for an answer with a schema. `.result` settles like `run()`, whether or not the stream is iterated. Leaving an iteration
  * (`break`, `return`, an exception) aborts the run.
  *
- * Only one of the three can be iterated, and only once. A run that is sent as a response (`toResponse`) can't be iterated. Events that
- * arrive before the iteration are kept, but adjacent pieces of text are joined, and only the latest progress report of each tool is kept.
+ * A stream can be iterated only once, in one of these three ways, and not if it is sent as a response (`toResponse`). Events that arrive
+ * before the iteration are buffered. The buffer joins adjacent pieces of text, and keeps only the latest progress report of each tool.
  *
- * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after the last event. It does not throw if
- * the run was aborted by the caller's own `signal`.
+ * If the run ends with `model_error`, `refused` or `aborted`, the iteration throws a `RunError` after the last event. The iteration does
+ * not throw if the caller's own `signal` aborted the run.
  */
 export class RunStream<Output = string, Call = ToolCallRecord, Part = never> implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunResult<Output, Call>>
@@ -43,10 +43,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   readonly #output: OutputSchema | undefined
 
-  /**
-   * `start` begins the run. The stream watches the run until the run is done. `output`: the schema of the run's answer. `signal`: the
-   * caller's signal.
-   */
+  /** `start` begins the run. `output`: the schema of the run's answer. `signal`: the caller's signal. */
   constructor(
     start: (watch: Watch) => Promise<RunResult<Output, Call>>,
     control: RunControl,
@@ -93,9 +90,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   /**
-   * The answer with a schema (`output`) as it arrives. Yields whenever more of it has arrived. Yields the same growing object each time;
-   * copy it to keep a snapshot. It is **not validated**: fields may be missing, have another type, or change when the model answers again.
-   * The result's `output` is the value that the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
+   * The answer with a schema (`output`) as it arrives. Yields after each piece, and always the same growing object: copy it to keep a
+   * snapshot. The object is **not validated**: fields may be missing, have another type, or change when the model answers again. The
+   * result's `output` is the value that the schema returns for the whole answer. Throws a `TypeError` for a run without `output`.
    */
   get partialOutput(): AsyncIterable<Part> {
     if (this.#output === undefined) throw new TypeError('`partialOutput` is there for runs with an `output`')
@@ -105,9 +102,9 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 
   /**
-   * The run as a response for `fetch` handlers: server-sent events in this library's format, or in another `format`. Can be called several
-   * times, also after the run has ended: for several clients, or for a client that has lost its connection. A slow client doesn't hold up
-   * the run: the latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
+   * Returns a response for `fetch` handlers: server-sent events in this library's format, or in another `format`. Can be called several
+   * times, even after the run has ended: for several clients, or for a client that reconnects. A slow client doesn't hold up the run: the
+   * latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a stream that is iterated.
    */
   toResponse(options?: ResponseOptions): Response {
     this.#responses ??= this.#record()
@@ -128,14 +125,14 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   }
 }
 
-/** The error that an iteration throws at its end, because otherwise a failed run would look like an answered run. */
+/** The error that an iteration throws at the end of a failed run. */
 function failureOf(result: RunResult<unknown, unknown>, signal: AbortSignal | undefined): RunError | undefined {
   const { stopReason, error } = result
   if (error === undefined || (stopReason === 'aborted' && signal?.aborted === true)) return undefined
   return new RunError(result as RunResult<unknown>, error)
 }
 
-/** The events of a run without the `RunError` at their end, for readers that take the ending from the result. */
+/** Yields the events of a run, without throwing its `RunError` at the end. The caller gets the error from the result. */
 export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, undefined> {
   try {
     yield* stream
@@ -144,7 +141,7 @@ export async function* eventsOf(stream: AsyncIterable<RunEvent>): AsyncGenerator
   }
 }
 
-/** Passes the events of a run to `take`: first the events so far, then each later event as it arrives. `take` must not throw. */
+/** Passes the earlier events of a run to `take`, and then each event as it arrives. `take` must not throw. */
 export function followEvents(stream: RunStream, take: (event: RunEvent) => void): void {
   follow(stream, take)
 }
@@ -153,7 +150,6 @@ const joinTexts = (text: string, more: string): string => text + more
 /** `RUN_START` is included, because it is the first event of a run and has the run's id. */
 const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
 
-/** The options of an iteration over a queue. */
 interface Iteration<T> {
   /** The value for an event. Undefined to skip the event. */
   select(event: RunEvent): T | undefined
@@ -165,7 +161,7 @@ interface Iteration<T> {
 }
 
 /**
- * Buffers events between a run and its consumer. The run never waits for the consumer. Its iterator is not a generator, because a generator
+ * Buffers events between a run and its consumer. The run never waits for the consumer. The iterator is not a generator, because a generator
  * can't be closed while it waits for an event.
  */
 class EventQueue implements EventTap {
@@ -220,7 +216,10 @@ class EventQueue implements EventTap {
     return iterator
   }
 
-  /** The ending for a consumer that has taken all values. Undefined while more events may come. A failure is returned only once. */
+  /**
+   * Returns how the run ended, for a consumer that has taken all values. Undefined while more events may arrive. Returns a failure only
+   * once.
+   */
   takeEnding(): { error: unknown } | 'done' | undefined {
     if (!this.#ended) return undefined
     const failure = this.#failure
@@ -238,7 +237,7 @@ class EventQueue implements EventTap {
     for (const event of this.#backlog.drain()) consumer.take(event)
   }
 
-  /** Called when the consumer leaves. Ends the run if it is still running. */
+  /** Called when the consumer leaves. Aborts the run if it is still running. */
   leave(): void {
     const wasRunning = !this.#ended
     this.#failure = undefined
@@ -302,7 +301,7 @@ interface Consumer {
   answer(): void
 }
 
-/** Holds the values that have not been taken, in order or joined into one value. */
+/** A queue of the values that the consumer has not taken. With `join`, it holds a single joined value. */
 class Ready<T> {
   readonly #join: ((earlier: T, later: T) => T) | undefined
   #values: T[] = []
@@ -322,7 +321,7 @@ class Ready<T> {
     const value = this.#values[this.#next]
     if (value === undefined) return undefined
     this.#next++
-    // Dropping taken values only when they make up half of the list keeps the list small at a constant cost per value.
+    // Removes taken values only once they are half of the list, so that the cost per value stays constant.
     if (this.#next === this.#values.length || (this.#next >= 1024 && this.#next * 2 >= this.#values.length)) {
       this.#values = this.#values.slice(this.#next)
       this.#next = 0

@@ -9,7 +9,7 @@ import { RunError } from '../run/run-error.ts'
 import type { ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'
 import type { DurableInput } from './durable-run.ts'
 
-/** A run that passes through an agent's `perform`. */
+/** A run, as passed to an agent's `perform`. */
 export interface PerformedRun<Context = unknown> {
   /** The run's input. Absent for a run that continues. */
   readonly input?: RunInput
@@ -19,7 +19,7 @@ export interface PerformedRun<Context = unknown> {
   readonly options: RunOptions<Context>
 }
 
-/** Executes the run, with another input or other options if they are given. A run that a journal continues keeps its input. */
+/** Executes the run. `changed` replaces the input or the options. A run that a journal continues keeps its input. */
 export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
 /** The agent that a runner is part of. */
@@ -79,8 +79,8 @@ export class OwnedRuns<Context> {
   }
 
   /**
-   * Wraps an execution of a run. `alone`: the options to use for a run without a caller. The conversation is saved before a journal records
-   * the end.
+   * Wraps an execution of a run. `alone`: the options of a run that has no caller. Saves the conversation before a journal records the
+   * run's end.
    */
   executed(
     run: RunContext,
@@ -100,7 +100,7 @@ export class OwnedRuns<Context> {
     return run.untilInterrupted((async () => this.#keeper?.load(describe(run)))())
   }
 
-  /** Saves the conversation. Rejects with a `RunError` if it can't be saved. */
+  /** Rejects with a `RunError` if the conversation can't be saved. */
   async #save(run: RunContext, result: RunResult): Promise<void> {
     try {
       await this.#keeper?.save(describe(run), result)

@@ -29,11 +29,11 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
   tools: readonly AnyTool[] | ToolSet
 }
 
-/** Opens a run: its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
+/** Creates a run, which may be nested in another run. Throws `invalid_option` or `too_deep`. */
 export function openRun(parts: NewRun): RunContext {
   const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
   const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)
-  // `output` is not in the type of `settings`, because only some callers can set it.
+  // The type of `settings` has no `output`, because only some callers can set it.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? undefined : openOutput(schema, tools)
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
@@ -63,8 +63,8 @@ export function openRun(parts: NewRun): RunContext {
 }
 
 /**
- * Prepares the run's model. Rejects if the model is not set up, before anything has happened. Prepares nothing if hooks or entries may
- * choose another model for each request.
+ * Prepares the run's model. Rejects if the model is not set up. Does nothing if hooks or middleware may choose another model for each
+ * request.
  */
 export async function prepareModel(run: RunContext): Promise<void> {
   const { control } = run.settings
@@ -74,7 +74,7 @@ export async function prepareModel(run: RunContext): Promise<void> {
   try {
     await run.untilInterrupted(model.prepare())
   } catch (error) {
-    // Other errors are reported by the request itself, which may be sent again.
+    // The model request reports all other errors, and may be retried.
     if (isSetupFault(error)) throw error
   }
 }
@@ -104,7 +104,6 @@ function parentOf(place: NestingPlace<never>, forwards: boolean): RunParent {
   return { run, toolCallId, forwards }
 }
 
-/** The objects that are needed to execute a run. */
 export interface ExecutionParts {
   loop: Loop
   run: RunContext
@@ -117,8 +116,8 @@ export interface ExecutionParts {
 }
 
 /**
- * Executes the run in this process. If the run has to wait, it can be continued from `state` of its result or, if it is nested in a call,
- * from the record of that call.
+ * Executes the run in this process. If the run pauses, its result has the `state` from which it can be continued. A run nested in a call is
+ * continued from the record of that call instead.
  */
 export async function executeHere(parts: ExecutionParts, recorded?: DecidedState): Promise<RunResult> {
   const { run, input, place } = parts
@@ -128,8 +127,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: DecidedState
     run.keptResults.recall(recorded.kept)
   }
   const result = await execute(steps, parts)
-  // An interrupted nested run with a session can't be continued: the session has stored the conversation so far, and accepts nothing more
-  // from this run.
+  // An interrupted nested run can't be continued if it has a session, because the session has already stored its messages.
   if (place !== undefined && input.session !== undefined && run.interruption !== undefined) await place.record.spend()
   if (result.stopReason !== 'paused') return result
   const { pending } = result
@@ -142,7 +140,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: DecidedState
   return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending, ...steps.recorded(), ...kept } }
 }
 
-/** Executes a run to its result, from its start or from the end of its record. */
+/** Executes a run. Steps that are already recorded are not executed again. */
 export function execute(durable: Durable, parts: ExecutionParts): Promise<RunResult> {
   const { run, input } = parts
   const { telemetry, agent, settings } = run
@@ -205,7 +203,7 @@ async function executeSteps(steps: Durable, parts: ExecutionParts): Promise<RunR
 
 async function runToResult(durable: Durable, { loop, run, input }: ExecutionParts, state: LoopState): Promise<RunResult> {
   run.durable = durable
-  // Yields, because thousands of runs may start at once.
+  // Yields to other runs, because thousands may start at once.
   await giveWay()
   const { session, refused } = input
   const compose = () => composeLayers(run, durable)
@@ -221,7 +219,9 @@ async function runToResult(durable: Durable, { loop, run, input }: ExecutionPart
   return resultOf(state, ending, run)
 }
 
-/** Reads the messages to a run that ends without having read them. They are recorded, because later messages may be refused from now on. */
+/**
+ * Returns the messages that were sent to the run and that it never read. They are recorded, because the run accepts no messages after this.
+ */
 async function lastLook(durable: Durable, run: RunContext): Promise<readonly ChatMessage[]> {
   const { control } = run.settings
   if (durable.survivesCrashes ? !run.steerable : control === undefined) return []
@@ -269,8 +269,7 @@ function withValues(records: readonly ToolCallRecord[], { values }: RunContext):
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
 
 /**
- * Returns the result for the caller, with the value that the schema of `output` returns for the answer. Throws a `RunError` in the cases of
- * `returned`.
+ * Returns the result for the caller. Its `output` is the value that the schema returns for the answer. Throws a `RunError` like `returned`.
  */
 export async function conclude(result: RunResult, run: RunContext): Promise<RunResult<never>> {
   return returned(await withOutput(result, run), run.settings)
@@ -282,7 +281,7 @@ async function withOutput(result: RunResult, run: RunContext): Promise<RunResult
   const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
   const ended = { ...result, output: answer?.value as never }
   if (ended.stopReason !== 'answered' || answer !== undefined) return ended
-  // In this case, the run had ended before, and its caller now passes another schema.
+  // The run ended earlier, with another schema than the caller passes now.
   const error = new ToolloopError(
     'invalid_output',
     'Expected the answer to fit the schema of `output`, got one that was accepted by another schema',

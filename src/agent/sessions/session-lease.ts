@@ -14,7 +14,6 @@ export interface Waiter {
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
 }
 
-/** The request of a run to claim a session. */
 export interface LeaseRequest {
   id: string
   claim: ClaimRequest
@@ -27,8 +26,8 @@ export interface LeaseRequest {
 /** The methods of the runner's journal that sessions use. */
 export interface RunsOfJournal {
   /**
-   * Resumes the run if no living process executes it. Resolves with the run's status, its recorded result, and the problem that has broken
-   * off its last execution, if any. Undefined for an unknown run.
+   * Resumes the run if no live process executes it. Resolves with the run's status and recorded result. `problem`: why its last execution
+   * broke off. Undefined for an unknown run.
    */
   takeUp(runId: string): Promise<{ status: RunStatus; output?: Json; problem?: string } | undefined>
   /** Cancels a waiting run. Resolves when the run has ended. */
@@ -47,15 +46,12 @@ export interface SessionPlace {
   digest?: string
 }
 
-/**
- * The first and the longest pause between two claims on a session that another process holds, in milliseconds. The pauses get longer with
- * each claim.
- */
+/** The first and the longest pause before a claim is retried, in milliseconds. Each pause is longer than the one before. */
 const firstPauseMs = 20
 const longestPauseMs = 250
-/** How often a run that keeps breaking off is resumed to free its session. */
+/** How often a run that breaks off again and again is resumed to free its session. */
 const mostTakeUps = 5
-/** How often a run repeats its claim on a session that another execution of the same run has claimed. */
+/** How often a run claims its session again after an earlier execution of the same run has claimed it. */
 const mostClaims = 5
 
 /** A run's claim on its session. */
@@ -65,7 +61,7 @@ export class SessionLease {
   readonly #store: SessionStore
   readonly #request: ClaimRequest
   #claim: Claim
-  /** Whether the run has carried out nothing, neither before this claim nor since. */
+  /** Whether the run has not carried out anything yet. */
   #isUntouched: boolean
   /** Lets the next run in line have its turn. */
   readonly done: () => void
@@ -99,8 +95,8 @@ export class SessionLease {
   }
 
   /**
-   * Does `work`. If the claim is lost, claims the session again and repeats `work`, because a suspended process may have woken up and
-   * claimed the session for an earlier execution of the same run. Rejects with `run_taken_over` if a later execution has the session.
+   * Does `work`. If the claim is lost, claims the session again and repeats `work`: a suspended process may have claimed the session for an
+   * earlier execution of the run. Rejects with `run_taken_over` if a later execution has the session.
    */
   async #keep(work: (claim: Claim) => Promise<Kept>): Promise<Kept> {
     const { id } = this
@@ -137,8 +133,8 @@ export class SessionLease {
 
 /**
  * Claims a session for a run when it is the run's turn. Runs of one process are served in order of arrival. Between processes there is no
- * order. Resolves with the refusal if the refusal concerns the run itself, and with undefined if the run is interrupted first. Rejects with
- * `session_busy` and `session_waiting`. `held`: the lease that the run already has. The new lease keeps the place in line.
+ * order. Resolves with the refusal if waiting can't help, and with undefined if the run is interrupted first. Rejects with `session_busy`
+ * or `session_waiting`. `held`: the run's current lease, whose place in line the new lease keeps.
  */
 export async function leaseSession(
   sessions: Sessions,
@@ -227,13 +223,10 @@ async function isReplaced({ store }: Sessions, { id, replaces }: LeaseRequest): 
   return kept?.status === 'waiting' && (await positionOf(store, kept, replaces)) !== undefined
 }
 
-/**
- * Releases the session of a run that has ended in its journal, and stores the messages that the run has not stored. Does nothing if the run
- * has just released the session.
- */
+/** Releases the session of a run that the journal has as ended. Stores the messages that the run did not store itself. */
 async function releaseEnded(sessions: Sessions, id: string, runId: string, output: Json | undefined): Promise<void> {
   const { messages, ...place } = addedIn(output)
-  // If the model has said nothing, the run has added no messages, except messages of a draft, which `release` stores.
+  // A run without a message from the model adds nothing to the session, except its draft, which `release` stores.
   if (messages.some(({ role }) => role === 'assistant'))
     await sessions.store.release(id, runId, { messages: textsOf(healed(messages)), ...place }, 'stored')
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
@@ -258,9 +251,9 @@ interface InLine {
   isDone: boolean
 }
 
-/** The last run in line for each session of a store, among the runs of this process that hold a session or wait for it. */
+/** The last run in line for each session of a store, counting only runs of this process. */
 const lines = new WeakMap<SessionStore, Map<string, InLine>>()
-/** Nested runs that wait in line, and the run that each waits for. */
+/** The run that each waiting nested run waits for. */
 const nestedWaiting = new Map<Waiter, InLine>()
 
 function standInLine(
@@ -268,7 +261,7 @@ function standInLine(
   { id, claim: { runId, durable } }: LeaseRequest,
   run: Waiter,
 ): { before: InLine | undefined; done(): void } {
-  // A recorded run that is resumed may already have the session, so the runs in line wait for that run.
+  // A recorded run may already have the session, so it doesn't wait in line.
   if (durable) return { before: undefined, done: () => {} }
   const line = lines.get(store) ?? new Map<string, InLine>()
   lines.set(store, line)
@@ -301,7 +294,7 @@ async function waitInLine({ id, claim: { runId } }: LeaseRequest, run: Waiter, b
   }
 }
 
-/** Whether the run `line`, or a run before it in line, has to wait for one of `runs`. */
+/** Whether `line`, or a run before it in line, is one of `runs` or waits for one of them. */
 function waitsFor(line: InLine | undefined, runs: ReadonlySet<Waiter>, seen: Set<InLine> = new Set()): boolean {
   for (let one = line; one !== undefined && !seen.has(one); one = one.before) {
     seen.add(one)

@@ -12,8 +12,8 @@ export interface SessionOptions {
   onBusy?: 'wait' | 'refuse'
   /**
    * The `id` of a user's message in the session. The run starts before that message and replaces it and all messages after it. A page uses
-   * this to regenerate an answer or to edit a message. The session changes only when the run is stored. A run in the replaced part that
-   * waits for a decision is released, and its calls don't run. If the session has no such message, nothing is replaced.
+   * this to regenerate an answer or to edit a message. The session changes only when the run's messages are stored. If a run in the
+   * replaced part waits for a decision, it is released without running its calls. If the session has no such message, nothing is replaced.
    */
   replaces?: string | undefined
 }

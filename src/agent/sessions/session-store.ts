@@ -2,16 +2,16 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 
 /**
  * Stores conversations for `Sessions`. Each call is one transaction: it happens completely or not at all, and is durable when it resolves.
- * Each instance owns the claims that are made through it. Claims of a dead process or a closed instance block nobody. Messages, compactions
- * and drafts are JSON texts, which no store parses.
+ * An instance owns the claims that are made through it. Claims of a dead process or a closed instance don't block other runs. Messages,
+ * compactions and drafts are JSON texts, which stores don't parse.
  *
  * Contract: all methods are awaited. They reject with `session_failed` if the store can't be read or written. At the start of a run, this
  * error rejects the run. At the end of a run, the run rejects with a `RunError` that has the result.
  */
 export interface SessionStore {
   /**
-   * Claims the session for a run, until `commit`, `pause` or `unclaim`. Creates the session if it does not exist, unless the request names
-   * a specific session by its number.
+   * Claims the session for a run, until `commit`, `pause` or `unclaim`. Creates the session if it does not exist, unless the request has
+   * the number of a session.
    */
   claim(id: string, request: ClaimRequest): Promise<Claimed | NotClaimed>
   /** Appends the run's messages, stores the compaction, and releases the session. */
@@ -22,8 +22,8 @@ export interface SessionStore {
   unclaim(claim: Claim, options: UnclaimOptions): Promise<void>
   /**
    * Takes the session away from the run that has it, after appending these messages. Messages that the run adds later are not stored.
-   * Resolves with false if the run does not have the session. `outcome`: the refusal that later claims by this run get. Pass `'stored'` if
-   * these messages are all that the run added.
+   * Resolves with false if the run does not have the session. `outcome`: the `kind` with which later claims of the run are refused. Pass
+   * `'stored'` if `added` has all messages of the run.
    */
   release(id: string, runId: string, added: Added, outcome: 'stored' | 'released'): Promise<boolean>
   /**
@@ -46,7 +46,7 @@ export interface SessionStore {
   close(): Promise<void>
 }
 
-/** The run that claims a session. */
+/** A run's request to claim a session. */
 export interface ClaimRequest {
   runId: string
   /**
@@ -59,33 +59,33 @@ export interface ClaimRequest {
    * run's last claim.
    */
   epoch?: number
-  /** The number of a resumed run's session, so that the run doesn't get a later session with the same id. */
+  /** The number of a resumed run's session. A later session with the same id has another number. */
   session?: number
   /**
    * Identifies the pending calls of the state from which a run is resumed. The session is marked as resumed until the run has ended or
    * paused.
    */
   waitsFor?: string
-  /** Whether to claim the session even if a process that has died marked it as resumed. */
+  /** Whether to claim the session even if a dead process has marked it as resumed. */
   again?: boolean
 }
 
 /** Options for releasing a session. */
 export interface UnclaimOptions {
-  /** True if the run has not ended and keeps the session, as if its process had died. */
+  /** True if the run has not ended and keeps the session until it is resumed. */
   keeps: boolean
   /** True if nothing was carried out since the claim. The session is then no longer marked as resumed. */
   untouched?: boolean
 }
 
-/** A run that holds a session. Each claim has a new `token`; the holder of an older token has lost the session. */
+/** A run's claim on a session. Each claim has a new `token`; the holder of an older token has lost the session. */
 export interface Claim {
   id: string
   runId: string
   token: string
 }
 
-/** The session that a run now holds. */
+/** The result of a successful claim. */
 export interface Claimed {
   kind: 'claimed'
   token: string
@@ -99,13 +99,13 @@ export interface Claimed {
 /** The reason why a run can't claim the session. */
 export type NotClaimed =
   /**
-   * Another run has the session, or the same run has it on behalf of another caller. `alive`: whether the process of that run is alive. A
-   * dead process blocks the session only if its run is durable.
+   * Another run has the session, or another caller has started the same run. `alive`: whether the process of the run that has the session
+   * is alive. A dead process blocks the session only if its run is durable.
    */
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
   /**
-   * A run that waits for a decision has the session. The same run is refused, too, if it waits for another decision, or if it was resumed
-   * at `resumedAt` by a process that has died.
+   * A run that waits for a decision has the session. The same run is also refused if it waits for other decisions, or if a process that has
+   * since died resumed it at `resumedAt`.
    */
   | { kind: 'waiting'; runId: string; resumedAt?: number }
   /** A later execution of the run has the session, perhaps in another process. */
@@ -131,7 +131,7 @@ export interface Added {
 
 /** The state of a waiting run. */
 export interface Draft {
-  /** Identifies the pending calls: the same value for the same calls, and for no other calls. */
+  /** Identifies the pending calls. */
   waitsFor: string
   value: string
 }
@@ -168,7 +168,7 @@ export interface StoredSession extends SessionSummary {
   /** A number that distinguishes the session from those created later under the same id. */
   session: number
   compaction?: string
-  /** The draft of a run. Set only if a run waits. */
+  /** The draft of the waiting run. Absent if no run waits. */
   draft?: string
   /** When the waiting run was resumed, in milliseconds since 1970. Set until the run has ended or paused again. */
   resumedAt?: number
@@ -213,9 +213,8 @@ type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' | 'taken_over' }>
 
 /**
  * Returns the reason why a session can't be claimed. Undefined if it can be claimed. The rules are the same in every store. A run whose
- * process has died blocks other runs only if it waits or is recorded in a journal. A run may claim its own session again if its journal
- * resumes it, unless a later execution has had the session. It may also claim the session again if it is resumed from its pause, for the
- * first time or with `again`.
+ * process has died blocks other runs only if it waits or is recorded in a journal. A run that its journal resumes gets its session again,
+ * unless a later execution has had it. A paused run gets its session again if it is resumed for the first time or with `again`.
  */
 export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InTheWay | undefined {
   if (hold === undefined) return undefined
@@ -223,7 +222,7 @@ export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InThe
   const isWaiting = !alive && waitsFor !== undefined
   if (!isWaiting && !alive && !durable) return undefined
   const isMine = request?.runId === runId
-  // A suspended process has lost its run, and may wake up in the middle of its claim.
+  // A process that was suspended may claim the session although another process has continued its run.
   if (isMine && request.durable && (request.epoch ?? Number.POSITIVE_INFINITY) < (epoch ?? 0)) return { kind: 'taken_over', runId }
   const isFromHere = isWaiting && request?.waitsFor === waitsFor
   if (isMine && (request.durable || (isFromHere && (resumedAt === undefined || request.again === true)))) return undefined

@@ -152,7 +152,7 @@ export class Sessions {
     if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
       throw new InvalidOptionError('at', `a position from 0 to ${messageCount}, or the id of a user’s message`, at)
     const texts = await this.store.read(session, { from: 0, to: count })
-    // If the session was deleted meanwhile, only part of it may have been read.
+    // If the session was deleted during the read, messages may be missing.
     if (texts.length < count && (await this.store.get(id))?.session !== session) throw unknownSession(id)
     const messages = readMessages(id, texts, 0)
     // A compaction that reaches beyond the copied messages is not copied.
@@ -223,7 +223,7 @@ export function readMessages(id: string, texts: readonly string[], from: number)
   return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
 }
 
-/** The position up to which a compaction changes the conversation that is sent. */
+/** The number of messages at the start of the conversation that a compaction affects. */
 export function reachOf({ from, shortenBefore }: Compaction): number {
   return Math.max(from, shortenBefore)
 }

@@ -17,7 +17,9 @@ export class DeferredText {
     return this.#take()
   }
 
-  /** Skips the text after a call if an earlier execution recorded the end of the call, because that execution showed the text. */
+  /**
+   * Marks the call as ended when `step` resolves. If an earlier execution recorded that end, it has already shown the text after the call.
+   */
   after<T>(index: number, step: Promise<T>): Promise<T> {
     return step.then((end) => {
       if (!this.#ended.has(index)) this.#shown.add(index)

@@ -14,8 +14,8 @@ export interface OpenedCall {
 
 /**
  * Unwraps calls that a model has wrapped in a call of an invented tool, such as `multi_tool_use.parallel({tool_uses: [{recipient_name,
- * parameters}]})` or `parallel({calls: [{name, arguments}]})`. A wrapper is opened only if no tool has its name and every entry has a name.
- * Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
+ * parameters}]})` or `parallel({calls: [{name, arguments}]})`. A wrapper is opened only if no tool has the wrapper's name and every call in
+ * it names a tool. Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
  */
 export function openCalls(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   return calls.flatMap((call): OpenedCall[] => {
@@ -37,7 +37,7 @@ export function openCalls(calls: readonly ReadCall[], registry: ToolSet): Opened
   })
 }
 
-/** Returns a call with its tool. If the tool set says that the call stands for another call, returns the other call with its tool. */
+/** Finds the tool of a call. If the tool set says that the call stands for another call, returns that call and its tool. */
 function openCall(call: ReadCall, registry: ToolSet): OpenedCall {
   const { arguments: json } = call.function
   const { name, tool, repairs } = findTool(call.function.name, registry)

@@ -4,10 +4,13 @@ import { dialectNames } from '../../dialects/names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunSettings } from '../types/options.ts'
 
-/** The text calls to look for beside native calls: `<tool_action>` tags, or also calls that were written as text by mistake. */
+/**
+ * The text calls to look for beside native calls. `'tags'`: only `<tool_action>` tags. `'both'`: also calls that a model writes as text by
+ * mistake.
+ */
 type ListenFor = 'tags' | 'both'
 
-/** The form of a run's calls: native, with or without looking for text calls beside them, or text only. */
+/** How a model makes calls: natively, or as text in a dialect. */
 export type CallForm =
   | { native: true; listenFor?: ListenFor }
   /** With `reads: false`, the model gets the prompt of the dialect, but its answers are never parsed. */

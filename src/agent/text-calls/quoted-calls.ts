@@ -19,8 +19,8 @@ export interface QuoteTerms {
 
 /**
  * Finds the calls that also occur in a text that the model was given: a result, a user's message, or an answer of its own. A model that
- * writes such a call may only be quoting it. If the model has made such a call itself, only later texts count, except the results of that
- * call, because the model may repeat its own calls. `system` messages don't count either, because they come from the program.
+ * writes such a call may only be quoting it. A model may repeat its own calls: if it has made the call before, only texts after that call
+ * count, without the results of the call. `system` messages never count, because they come from the program.
  */
 export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<ReadCall> {
   const read = calls.filter(({ written, unreadable }) => written !== undefined && unreadable === undefined)
@@ -29,7 +29,7 @@ export function findQuoted(calls: readonly ReadCall[], terms: QuoteTerms): Set<R
   return new Set(read.filter((call) => quotes.has(call)))
 }
 
-/** The position of the last message in which the model made a call, and the ids of the call in that message. */
+/** The last message in which the model made a call, and the ids of the call in that message. */
 interface OwnCalls {
   at: number
   ids: Set<string>
@@ -40,9 +40,9 @@ class Quotes {
   readonly #messages: readonly ChatMessage[]
   readonly #sources: readonly string[]
   readonly #names: ToolNames
-  /** For each call: the last message in which the model made the call itself. */
+  /** Calls that the model has made itself, by call key. */
   readonly #own: ReadonlyMap<string, OwnCalls>
-  /** For each call: the messages in which the dialect's parser finds the call. */
+  /** The positions of the messages that contain a call, by call key. */
   readonly #found: ReadonlyMap<string, readonly number[]>
   readonly #known = new Map<string, boolean>()
   #left = mostSearched
@@ -96,7 +96,7 @@ class Quotes {
     return source !== '' && (this.#left < 0 || source.includes(text))
   }
 
-  /** Collects the calls that the model has made itself, without calls that were refused as quoted. */
+  /** Collects the calls that the model has made itself. Skips calls that were refused as quoted. */
   #ownCalls(): Map<string, OwnCalls> {
     const quoted = new Set(
       this.#messages.flatMap((message) => (isToolResult(message) && isQuotedText(textOf(message.content)) ? [message.toolCallId] : [])),
@@ -136,8 +136,8 @@ class Quotes {
 const argumentTexts = new WeakMap<object, string>()
 
 /**
- * Returns a call's arguments in a form that can be compared. The form is cached, because calls don't change and the conversation is
- * searched again for each response.
+ * Returns a call's arguments in a form that can be compared. The form is cached, because the conversation is searched again for each
+ * response.
  */
 function plainArguments(call: object, read: () => unknown): string {
   const known = argumentTexts.get(call)
@@ -156,8 +156,8 @@ interface FoundCalls {
 const foundCalls = new WeakMap<ChatMessage, FoundCalls>()
 
 /**
- * Returns the calls that the dialect finds in the text of a message. They are cached, because messages don't change and the conversation is
- * searched again for each response.
+ * Returns the calls that the dialect finds in the text of a message. The calls are cached, because the conversation is searched again for
+ * each response.
  */
 function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDefinition[]): FoundCalls['calls'] {
   const known = foundCalls.get(message)
@@ -166,7 +166,7 @@ function callsOf(message: ChatMessage, dialect: Dialect, tools: readonly ToolDef
   const nothing = () => {}
   const sink = { text: nothing, reject: nothing, call: (call: (typeof calls)[number]) => void calls.push(call) }
   const parser = new DialectParser(dialect, sink, { tools, fencedTags: 'run' })
-  // Code fences and backticks are removed, because they only quote the text.
+  // Removes backticks, so that the parser also finds calls in code fences.
   parser.push(decoded(wordsOf(message)).replaceAll('`', ''))
   parser.end('stop')
   foundCalls.set(message, { dialect, tools, calls })

@@ -9,12 +9,12 @@ import { findQuoted } from './quoted-calls.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { TextReading } from './text-reading.ts'
 
-/** The text and the calls that a refused text stands for. */
+/** The text and the calls found in a refused text. */
 type Meant = Pick<ReadResponse, 'text' | 'toolCalls'>
 
 /**
- * Reads the calls in a text that a provider refused as malformed. Undefined in case of doubt. A reading counts only if the request offers
- * and allows the tools of all its calls, and the arguments fit. All readings that count must agree.
+ * Reads the calls in a text that a provider refused as malformed. Undefined in case of doubt. A reading is valid if the request allows all
+ * its calls and their arguments fit. All valid readings must have the same calls.
  */
 export async function readRefusedCalls(call: Pick<ModelCall, 'request' | 'tools'>, refused: string): Promise<Meant | undefined> {
   const legal: Meant[] = []

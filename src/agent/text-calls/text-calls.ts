@@ -36,7 +36,7 @@ export class TextCalls {
   readonly #history: TextHistory | undefined
   #prompt: { tools: readonly ToolDefinition[]; text: string } | undefined
 
-  /** `dialect`: the form to look for, or the form that the model writes. */
+  /** `dialect`: how calls are written in the model's text. */
   constructor(form: CallForm, dialect: Dialect | undefined, { fencedTags = 'text', unreadable = 'call' }: TextCallOptions) {
     this.#native = form.native
     this.#reads = form.native || form.reads
@@ -62,7 +62,7 @@ export class TextCalls {
     }
   }
 
-  /** Marks calls that are only quoted. If unreadable calls become text, so do quoted calls. */
+  /** Marks calls that are only quoted. With `unreadable: 'text'`, quoted calls become text instead. */
   #withQuoted(response: ModelResponse, read: ReadResponse, terms: QuoteTerms): ReadResponse {
     if (read === response || read.toolCalls.length === 0) return read
     const quoted = findQuoted(read.toolCalls, terms)

@@ -15,10 +15,10 @@ import {
 } from '../../core/messages.ts'
 import type { Dialect, PastCall, PastResult } from '../../dialects/index.ts'
 
-/** The name of a call whose text could not be read. The arguments of the call are that text. */
+/** The name of a call that could not be read. Its arguments are the unread text. */
 export const unreadableCall = 'unreadable_call'
 
-/** A message with calls, and the results of these calls, written as an assistant message and a user message. */
+/** The calls and results of a turn, written as an assistant message and a user message. */
 interface WrittenRound {
   results: readonly ToolResultMessage[]
   messages: readonly [assistant: ChatMessage, answers?: UserMessage]
@@ -28,7 +28,7 @@ type UserMessage = Extract<StandardChatMessage, { role: 'user' }>
 
 /**
  * Writes conversations for a model without native calls: earlier calls and results in its dialect, and `prompt` at the end of the system
- * message. Each message is written once and reused, so a round costs no more than iterating over the conversation.
+ * message. Written messages are cached.
  */
 export class TextHistory {
   readonly #dialect: Dialect
@@ -118,7 +118,7 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
   for (const { function: call } of calls) {
     if (call.name === unreadableCall) {
       endRow()
-      // Keeps the original text, so that the model sees which text the result refers to.
+      // The model must see the original text to which the result refers.
       texts.push(call.arguments)
     } else row.push({ name: call.name, arguments: readArguments(call.arguments) })
   }

@@ -27,7 +27,7 @@ export interface ReadingOptions extends ParserOptions {
 
 /**
  * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call. After the first call, each call
- * keeps the text that follows it. A response without listeners is parsed by the same parser when it is complete.
+ * keeps the text that follows it.
  */
 export class TextReading {
   readonly #options: ReadingOptions
@@ -41,7 +41,7 @@ export class TextReading {
   /** The number of characters that have arrived, and the number of characters that the parser has read. */
   #fed = 0
   #read = 0
-  /** The number of characters of the response that were shown, with and without the markup of calls. */
+  /** The number of shown characters: `shownTo` counts the markup between them, `shown` does not. */
   #shownTo = 0
   #shown = 0
   #holds = false
@@ -74,8 +74,8 @@ export class TextReading {
   }
 
   /**
-   * Returns a new reading if more characters have arrived than `text` has. The missing part was thinking, which the parser can't remove
-   * after it has read it.
+   * Returns a new reading if `text` is shorter than the text that has arrived. The removed part was thinking, which the parser has already
+   * read.
    */
   #again(text: string): TextReading | undefined {
     if (this.#fed <= text.length) return undefined
@@ -107,13 +107,13 @@ export class TextReading {
       this.#live?.toolCallStart?.(index, '', name)
       this.#live?.toolCallDelta?.(index, json)
     })
-    // Whitespace between text and a call only separates them.
+    // The whitespace before a call is not part of the text.
     return calls.length === 0 ? read : { ...read, text: whole.trimEnd() }
   }
 
   /**
-   * Returns the part of `text` to keep if the response breaks off after `text`: everything before the first call, or before the beginning
-   * of a possible call.
+   * Returns the part of `text` to keep if the response breaks off after `text`: everything before the first call or the start of a possible
+   * call.
    */
   partOf(text: string): string {
     const again = this.#again(text)
@@ -182,7 +182,7 @@ export class TextReading {
   #add(raw: string, call?: ReadCall): void {
     const from = this.#read
     this.#read += raw.length
-    // If several calls share an envelope, only the first call comes with the text of the envelope. The others get the same text.
+    // Calls may share an envelope. Only the first call gets its raw text from the parser, so the others get the same text here.
     const written = raw === '' ? (this.#markup.at(-1)?.call?.written ?? '') : raw
     this.#markup.push({ from, to: this.#read, ...withoutUndefined({ call: call && { ...call, written } }) })
   }
@@ -199,7 +199,7 @@ export class TextReading {
     let after = ''
     const endCall = () => {
       const call = calls.at(-1)
-      // Whitespace alone only separates calls.
+      // Whitespace between calls is not text.
       if (call !== undefined && after.trim() !== '') call.textAfter = after
       after = ''
     }
@@ -222,7 +222,7 @@ export class TextReading {
   }
 }
 
-/** Quick checks whether a text can contain a call: the characters and markers with which calls can begin. */
+/** Patterns for a quick check whether a text can contain a call. */
 interface Hints {
   start: RegExp
   opener: RegExp
@@ -230,7 +230,7 @@ interface Hints {
 
 const hints = new WeakMap<Dialect, Hints>()
 
-/** Returns the checks for a dialect. Undefined for a dialect whose calls may begin without a marker. */
+/** Returns the patterns of a dialect. Undefined for a dialect whose calls may begin without a marker. */
 function hintsOf(dialect: Dialect): Hints | undefined {
   if (dialect.bare !== undefined) return undefined
   const known = hints.get(dialect)

@@ -50,7 +50,7 @@ import type { Failed, Plan, Reply, Turn } from '../types/recorded.ts'
 import type { RunStep } from '../types/result.ts'
 import { TurnSink } from './turn-sink.ts'
 
-/** Asks the model once, in one step, and plans the calls of the response. Never rejects because the model failed. */
+/** Asks the model once, in one step, and plans the calls of the response. If the model fails, resolves with a failed turn. */
 export function takeTurn(execution: Execution, place: Place): Promise<Turn> {
   const { durable, run } = execution
   const { iteration, lastTurn, suffix } = place
@@ -153,7 +153,7 @@ class ModelTurn {
     const decided = layers.planReply === undefined ? said : await layers.planReply(said)
     const { text, calls, planned, answer, isCut } = decided
     const { stop, objection } = decided.end ?? {}
-    // In this case, a check may have been skipped.
+    // An interrupted run may have skipped a check of the text.
     if (run.interruption !== undefined && (isHeld || objection !== undefined)) {
       const text = isHeld ? (streamed?.shown ?? '') : response.text
       return { kind: 'interrupted', why: run.interruption, text, ...this.#spent(response.usage) }
@@ -162,12 +162,12 @@ class ModelTurn {
     const isWithheld = isHeld && (text !== response.text || calls !== plan.calls)
     const message: AssistantMessage =
       calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
-    // `providerData` is copied, because the history freezes its messages and the object belongs to the model. It is left out if text was
-    // withheld, because it may contain that text.
+    // `providerData` is copied, because the history freezes its messages and the object belongs to the model. It may contain text, so it is
+    // left out if text was withheld.
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, planned, step: decided.step }
     if (answer !== undefined) reply.answer = answer
-    // The text of a continued answer is kept as a whole, so it has no separate `answer`.
+    // A continued answer has no `answer`, because its text must stay complete.
     else if (response.answer !== undefined && !isCut && earlier === '') reply.answer = answerIn(response, text)
     if (objection !== undefined) reply.objection = objection
     if (isCut) reply.isCut = true
@@ -180,7 +180,6 @@ class ModelTurn {
     this.#execution.run.events.emit(Event.MODEL_RETRY, shown === undefined ? retry : { ...retry, discards: true }, this.#meta)
   }
 
-  /** Emits the end of the request. */
   #end(end: Omit<EventPayloads['MODEL_END'], 'provider' | 'model'>, durationMs: number = performance.now() - this.#startedAt): void {
     const { run } = this.#execution
     const { provider, model } = this.#asked.model
@@ -238,7 +237,7 @@ class ModelTurn {
   }
 }
 
-/** Creates the turn after a refusal by a hook, an entry, a guardrail or the model. `key`: the key of the turn's step. */
+/** Creates the turn of a request or response that was refused. `key`: the key of the turn's step. */
 function refused(run: RunContext, key: string, error: ToolloopError, text = '', spent: { step?: RunStep; usage?: Usage } = {}): Turn {
   run.errors.set(key, error)
   return { kind: 'refused', text, ...spent, error: { code: error.code, message: error.message } }
@@ -280,7 +279,7 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-/** Returns the request of the turn with the changes of the plan, or the reason why nothing is sent. */
+/** Builds the request of the turn, and lets the plan change it. Returns `stop` if the plan says that nothing is sent. */
 export async function buildTurn(
   { run, state, layers, request: shared }: Execution,
   { iteration, lastTurn }: Place,
@@ -315,7 +314,7 @@ async function settle(settling: Promise<void>, run: RunContext): Promise<void> {
   await pTimeout(run.untilInterrupted(settling), { milliseconds: longestSettleMs, fallback })
 }
 
-/** The model for the whole turn, as `forTurn` of the run's model chooses it. If `forTurn` fails, the request fails. */
+/** Returns the model for the whole turn, which `forTurn` of the run's model may choose. If `forTurn` fails, the request fails. */
 function modelOfTurn(model: ChatModel): ChatModel {
   if (model.forTurn === undefined) return model
   try {
@@ -349,7 +348,6 @@ export function setTools(
   if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
 }
 
-/** The settings that go into a request. */
 type RequestSettings = Sampling &
   Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'streamStallTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
@@ -374,9 +372,7 @@ const requestSettings = [
   'providerOptions',
 ] as const
 
-/**
- * Asks once more after an empty response: the cause is nearly always a temporary fault, and the run can't continue from an empty response.
- */
+/** Asks once more after an empty response, which is nearly always a temporary fault. */
 export function askOnceMore(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { turn, model: asked } = call
@@ -401,7 +397,7 @@ export function askOnceMore(run: RunContext): AroundModel {
 
 /**
  * Reads the calls that a model writes as text, so that the loop sees ordinary calls. For a model with native calls, text calls count only
- * if the response has no native call. If nobody listens to the text, it is parsed only after the response has ended without native calls.
+ * if the response has no native call. Text without listeners is parsed only at the end of a response that has no native call.
  */
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
@@ -435,7 +431,7 @@ export function sendRequest(run: RunContext): AskModel {
         await giveWay()
         return takeResponse(response, model, request)
       }
-      // A model that respects its signal rejects at once, and reports the text and the usage so far.
+      // A model that respects its signal rejects at once. Its error has the text and the usage so far.
       await Promise.race([asking, new Promise(setImmediate)])
       throw abortedError(model.provider)
     } catch (error) {
@@ -483,7 +479,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   return finishReason === 'content_filter' || finishReason === 'refusal' ? withoutDeclinedCalls(checked) : checked
 }
 
-/** Whether the run can't continue from a response because it is empty. */
+/** Whether a response is empty. A response that was declined or filtered does not count as empty. */
 export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
 }

@@ -11,17 +11,14 @@ import { findTool } from '../text-calls/find-tools.ts'
 import type { CheckedText, PieceTimes, TextReader, TurnPieces, TurnRequest } from '../types/model-call.ts'
 import type { Failed } from '../types/recorded.ts'
 
-/**
- * Passes the pieces of one turn's responses to listeners, and collects their text. The partial text of a broken-off response therefore does
- * not depend on listeners. The response can be requested again while none of it was shown.
- */
+/** Passes the pieces of one turn's responses to listeners. Collects their text even if nobody listens, because a response may break off. */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
   readonly #model: Pick<ChatModel, 'provider' | 'model'>
   readonly #tools: ToolSet
   readonly #meta: EventPlace
   readonly #history: Pick<History, 'uniqueIds'>
-  /** The current request. A model may send pieces even after the request has ended. */
+  /** Whether the current request is open. A model may send pieces even after its request has ended. */
   #request = { isOpen: false }
   #said: TextBuffer | undefined
   #reader: TextReader | undefined
@@ -33,7 +30,7 @@ export class TurnSink implements TurnPieces {
   #isShown = false
   #isTextShown = false
   #times: PieceTimes | undefined
-  /** Emits the arguments of calls to tools with secrets. These arguments are not emitted in pieces. */
+  /** Emits the arguments of tools with secrets, once they are complete. */
   #tellHidden: (() => void) | undefined
   /** The time of the first piece, by `performance.now()`. */
   firstPieceAt: number | undefined
@@ -86,7 +83,7 @@ export class TurnSink implements TurnPieces {
 
   partialText(ofError = ''): string {
     if (this.#isHeld) return this.streamed?.shown ?? ''
-    // An error without text may report only the usage, so text may have arrived nevertheless.
+    // Text may have arrived even if the error has none.
     const text = ofError === '' ? (this.#said?.toString() ?? '') : ofError
     return this.#reader?.partOf(text) ?? text
   }
@@ -196,7 +193,7 @@ export class TurnSink implements TurnPieces {
       retry: (retry) => {
         if (request.isOpen) this.retry(retry)
       },
-      // A refused text is not read if part of the response was shown, because the text would be shown in addition to that part.
+      // If part of the response was shown, reading the refused text would show this part twice.
       readRefused: async (text) => (this.#isShown ? undefined : heard.readRefused?.(text)),
     }
     const takeDelta = (index: number, json: string): void => {

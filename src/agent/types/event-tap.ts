@@ -7,8 +7,8 @@ export interface EventTap {
   /** Contract: called synchronously. Must not throw. */
   take(event: RunEvent): void
   /**
-   * Whether the recipient can discard the part of a broken-off response that it has received. If so, an event `MODEL_RETRY` with `discards`
-   * tells it to discard the part. `hasText`: whether the part includes text. Without this method, the recipient can discard it.
+   * Whether the recipient can discard the received part of a response that broke off. `hasText`: whether the part includes text. A
+   * `MODEL_RETRY` event with `discards` then tells the recipient to discard the part. A recipient without this method can discard it.
    */
   takesBack?(hasText: boolean): boolean
   /** Called before an event, with the texts that were removed from it as secrets. Contract: called synchronously. Must not throw. */

@@ -7,7 +7,7 @@ import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './plan.ts'
 import type { Ending, Failed, Turn } from './recorded.ts'
 import type { AroundTool, RunCall } from './running-call.ts'
 
-/** One execution of a run, which starts at the beginning of the run or at the end of its record. */
+/** One execution of a run. It replays the steps that earlier executions have recorded. */
 export interface Execution {
   readonly durable: Durable
   /** State that exists only in this process. */
@@ -24,7 +24,7 @@ export interface Execution {
 /** The current position of the loop. */
 export interface Place {
   iteration: number
-  /** The ending of the run after this turn. Set if the model is only asked for an answer and can't call tools. */
+  /** Set for the last turn of a run, in which the model can't call tools: how the run ends after this turn. */
   lastTurn?: Ending
   /** The failed turn that this turn replaces. */
   after?: Failed
@@ -32,13 +32,12 @@ export interface Place {
   suffix?: string
 }
 
-/** Takes one turn. */
 type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
 
-/** Wraps a turn, outside its step. The wrapper may record its own steps, and repeat the turn with another `suffix`. */
+/** Wraps the step of a turn. The wrapper may record its own steps, and repeat the turn with another `suffix`. */
 export type AroundTurn = (next: TakeTurn) => TakeTurn
 
-/** The plans and the wrappers of each step, composed when the run starts. An absent plan costs nothing. */
+/** The plans and the wrapped functions of each step. A plan that no feature uses is absent. */
 export interface Layers {
   /** Decides on the request of a turn before it is sent. */
   readonly planRequest?: Decide<RequestInPlan>

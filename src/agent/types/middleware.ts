@@ -49,8 +49,8 @@ export interface PlanEntry<Context = unknown> {
    */
   request?(turn: ModelTurn<Context>): Awaitable<RequestPlan | undefined>
   /**
-   * Called for each call of a turn, after its arguments are validated and it is approved, and before any call of the turn runs. The calls
-   * of a turn are asked about at the same time.
+   * Called for each call of a turn, after its arguments are validated and it is approved, and before any call of the turn runs. It is
+   * called for all calls of a turn at the same time.
    *
    * Contract: awaited. May throw; see `onFailure`. Returning nothing lets the call run.
    */
@@ -58,8 +58,8 @@ export interface PlanEntry<Context = unknown> {
 }
 
 /**
- * Wraps model requests and tool functions while they run. It never waits for people: use `plan` for that. The first entry is the outermost;
- * hooks wrap all entries.
+ * Wraps model requests and tool functions while they run. Middleware that waits for people belongs in `plan`. The first entry is the
+ * outermost; hooks wrap all entries.
  */
 export interface AroundEntry<Context = unknown> {
   /** The name in logs and messages. */

@@ -35,15 +35,15 @@ export interface TurnPieces {
   /** Begins a request and ends the previous request. Returns the sink to pass pieces to, or undefined if nobody listens. */
   open(): ModelSink | undefined
   /**
-   * Returns the sink for the model. This sink collects the text for the turn itself, and forwards all pieces to `heard`: the sink that
-   * `open` returned, or a wrapper of that sink.
+   * Returns the sink for the model. It collects the turn's text, and forwards all pieces to `heard`, which is the sink from `open` or a
+   * wrapper of it.
    */
   sink(heard: ModelSink | undefined): ModelSink
   /** Reports that a request failed and is sent again. */
   retry(retry: ModelRetry): void
   /** Records in `times` when pieces arrive. */
   timePieces(times: PieceTimes): void
-  /** Holds text back until it has been checked: piece by piece by `streamed`, or whole. */
+  /** Holds text back until it is checked. `streamed` checks each piece; without it, the whole text is checked. */
   hold(streamed?: CheckedText): void
   /** The text that arrived before a response broke off, without the beginning of a possible call. `ofError`: the text from the error. */
   partialText(ofError: string | undefined): string
@@ -82,9 +82,9 @@ export interface TextReader {
 export interface WrittenCalls {
   /** Reads a response as it arrives. Listeners don't get the text of the calls. */
   readonly readLive: AroundModel
-  /** Reads a whole response whose text had no listeners. */
+  /** Reads a complete response. Used if nobody listens to its text. */
   readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
-  /** Reads the text of a response that broke off, and sets the turn's reader for it. */
+  /** Reads the text of a response that broke off. Passes a `TextReader` for this text to `readBy` of the turn. */
   readBroken(call: ModelCall, text: string): Promise<void>
   /** Reads a text that the provider refused as a malformed call. Undefined if the meaning of the text is in doubt. */
   readRefused(call: ModelCall, text: string): Promise<Pick<ReadResponse, 'text' | 'toolCalls'> | undefined>

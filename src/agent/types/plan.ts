@@ -26,7 +26,7 @@ export interface RequestInPlan {
   readonly responseSchema?: ModelRequest['responseSchema']
   /** Whether no tool may be called, because the run ends after this turn. */
   readonly isLast: boolean
-  /** Whether the model has to answer and can't call other tools. */
+  /** Whether the model must answer, so it can call no tool except the answer tool. */
   readonly mustAnswer: boolean
   /** The plan's decision: the run ends, and nothing is sent. Absent if the request is sent. */
   readonly end?: { stop: ToolloopError }
@@ -38,7 +38,7 @@ export interface ReplyInPlan {
   readonly response: ReadResponse
   readonly request: ModelRequest
   readonly meta: { iteration: number } & StepTags
-  /** The text that was checked as it arrived. The part that passed was shown. Undefined if the text was not checked as it arrived. */
+  /** The text, if guardrails checked it as it arrived. Text that passed the check was shown. */
   readonly streamed: CheckedText | undefined
   /** The earlier text that this response continues. */
   readonly earlier: string

@@ -10,7 +10,7 @@ export interface PlainError {
   message: string
 }
 
-/** The plan for one call. It is recorded with the model's reply, so that a resumed run follows it without looking anything up again. */
+/** The plan for one call. It is recorded with the model's reply, and a resumed run follows it unchanged. */
 export interface PlannedCall {
   id: string
   /** The tool's registered name, or the name that the model wrote if there is no such tool. */
@@ -28,7 +28,7 @@ export interface PlannedCall {
   refusal?: Refusal
   effect: ToolEffect
   repairs?: string[]
-  /** Set if the call was written as text. The tool's schema then determines how its arguments are read. */
+  /** Set if the call was written as text. The tool's schema then decides how its arguments are parsed. */
   asText?: true
   /** The text after the call, shown when the call has ended. */
   textAfter?: string
@@ -37,13 +37,14 @@ export interface PlannedCall {
   /** The plan's decision on the call. */
   plan?: CallChange
   /**
-   * Set in a preview: the call is noted, and carried out only if it is approved. `about`: the information that the tool shows the approver.
+   * Set in a preview: the call becomes part of the plan, and is carried out only if it is approved. `about`: the information that the tool
+   * shows the approver.
    */
   intent?: true | { about: Json }
   script?: ScriptLine
 }
 
-/** The decision of the plan's entries on a call, and the usage of the entries (`nested`). It is recorded as a step before the call runs. */
+/** The decision of the plan on a call. It is recorded as a step before the call runs. `nested`: the usage of the plan's entries. */
 export interface CallChange {
   /** The arguments to run the call with. They replace the arguments that the model wrote. */
   args?: JsonObject
@@ -111,13 +112,13 @@ export interface Unpaid {
   pending?: PendingItem[]
 }
 
-/** A turn after which the run continues. */
+/** A turn in which the model replied with a message. */
 export interface Reply {
   kind: 'reply'
   /** The model's message. If the turn continues a text that was cut off, the message has only the new part. */
   message: AssistantMessage
   /**
-   * The answer, if it differs from the text of the message. An answer with a schema is JSON, and other answers are the text without the
+   * The answer, if it differs from the text of the message. An answer with a schema is JSON. Any other answer is the text without the
    * model's commentary.
    */
   answer?: string
@@ -141,7 +142,7 @@ export interface Handoff {
   instructions?: string
 }
 
-/** The result of carrying out a call: the call has ended, asks a question, or was only noted. */
+/** The result of carrying out a call. The call has ended, asks a question, or is only part of a preview's plan. */
 export interface FinishedCall {
   record: ToolCallRecord
   /** The name of the guardrail that ends the run, and its reason. */
@@ -154,15 +155,15 @@ export interface FinishedCall {
   question?: Pick<PendingItem, 'about' | 'schema'>
   interrupted?: 'aborted' | 'deadline'
   /**
-   * Set in a preview if the call was noted and not carried out, or if it runs an agent that has noted calls. Until the call is carried out,
-   * `record` has the text for the model.
+   * Set if the call, or a call of the agent that it runs, became part of a preview's plan. `record` then has a substitute text for the
+   * model.
    */
   noted?: true
-  /** The call as it was decided, and how often it has waited. Set if the call was noted after a decision. */
+  /** Set if the call became part of the plan after a decision: the call as it was decided, and how often it has waited. */
   after?: Pick<Intent, 'call' | 'waited'>
 }
 
-/** A call that was noted in a preview. */
+/** A call in the plan of a preview. */
 export interface Intent extends Pick<FinishedCall, 'question'> {
   call: PlannedCall
   iteration: number
@@ -175,7 +176,7 @@ export interface Intent extends Pick<FinishedCall, 'question'> {
 export interface ToolRound {
   records: ToolCallRecord[]
   pending: PendingItem[]
-  /** The calls that were only noted. */
+  /** The calls that became part of a preview's plan. */
   intents: Intent[]
   /** The record of the call whose result is the output of the run. */
   final?: ToolCallRecord
@@ -186,21 +187,21 @@ export interface ToolRound {
   interrupted?: 'aborted' | 'deadline'
 }
 
-/** The messages sent to the run since it last read messages, and whether it was told to stop. */
+/** What a `RunControl` has sent to the run since the run last read it. */
 export interface Steering extends Beside {
   messages: readonly ChatMessage[]
   stops: boolean
-  /** The messages that the run has not read. Set if the run reads no more messages. */
+  /** The messages that the run will not read. Set once the run reads no more messages. */
   unread?: readonly ChatMessage[]
   /** The reason of the guardrail that refused the messages and ends the run. */
   refused?: string
 }
 
-/** The way in which the run ended. */
+/** How the run ended. */
 export interface Ending {
   stopReason: StopReason
   error?: PlainError
   pending?: PendingItem[]
-  /** Replaces the model's last text. */
+  /** The output of the run. Absent if the output is the model's last text. */
   output?: Content
 }

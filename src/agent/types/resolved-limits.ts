@@ -1,6 +1,6 @@
 import type { LargeResultOptions, LimitSettings, RunLimits } from '../options/limit-settings.ts'
 
-/** Settings that have a default. */
+/** The names of the settings that have a default. */
 export type LimitName =
   | 'maxIterations'
   | 'toolTimeoutMs'

@@ -23,7 +23,7 @@ export interface ToolCallRecord {
   outcome: ToolCallOutcome
   /** The content that the model got. */
   content: Content
-  /** The return value of `execute`. The value is kept only in memory, and only if the model got all of it. */
+  /** The return value of `execute`. The value is kept only in memory, and only if the model got the complete value. */
   value?: unknown
   errorCode?: ErrorCode
   durationMs: number
@@ -35,8 +35,8 @@ export interface ToolCallRecord {
   /** The usage of the runs started inside the call. */
   nested?: Spent
   /**
-   * The idempotency key for the next call of the same tool with the same arguments. Set if this call has not succeeded and may have taken
-   * effect. Also set if this call carried the key of an earlier call and has settled it.
+   * The idempotency key that later calls of the same tool with the same arguments reuse. Set if this call has not succeeded but may have
+   * taken effect. Also set, with `settled`, if this call has succeeded with a reused key.
    */
   callKey?: CallKey
 }
@@ -81,8 +81,8 @@ export interface PendingItem {
   /** Names of arguments that only the approver may see. Pages and events don't show them. */
   secrets?: string[]
   /**
-   * The nested agents on the path to the item, outermost first, each with the call that runs it. Absent if the item belongs to the run
-   * itself.
+   * The nested agents that lead to the item, outermost first. Each step names the call that runs the agent. Absent if the item belongs to
+   * the run itself.
    */
   path?: PathStep[]
   /** The line of the script that makes the call. Absent if no script makes the call. */
@@ -109,7 +109,7 @@ export interface RunState {
   pending: PendingItem[]
   /** Large results that the run keeps, by id. */
   kept?: { [id: string]: string }
-  /** The records of calls that have not ended, such as records of runs inside these calls. */
+  /** Records that belong to unfinished calls, such as those of nested runs. */
   records?: { [record: string]: { position: number; fingerprint: string; value: Json }[] }
 }
 
@@ -163,16 +163,16 @@ interface FailedRun<Output, Call> extends RunOutcome<Call> {
 interface UnansweredRun<Output, Call> extends RunOutcome<Call> {
   stopReason: Exclude<StopReason, (AnsweredRun<Output, Call> | FailedRun<Output, Call>)['stopReason']>
   /**
-   * Partial text, `''` if there was none. With `output: schema`, the schema's value for an answer at a limit (`onLimit`), else undefined.
+   * Partial text, `''` if there was none. With `output: schema`, the value of an answer that `onLimit: 'answer'` requested, otherwise
+   * undefined.
    */
   output: Output
-  /** The error of the request for a last answer at a limit (`onLimit`). */
+  /** Set if the last request of `onLimit: 'answer'` failed. */
   error?: ToolloopError
 }
 
 /**
- * The result of a run, however it ended. `stopReason` narrows `output` and `error`. `Call` is the type of its calls, if the compiler knows
- * its tools.
+ * The result of a run, however it ended. `stopReason` narrows `output` and `error`. `Call` is the type of `toolCalls`.
  *
  * ```ts
  * const result = await runner.run('…', { output: schema })

@@ -13,7 +13,7 @@ export interface CallWork {
   /** The call's position in the turn. */
   index: number
   key: string
-  /** The answer to the tool's question, with the question. */
+  /** The question that the tool asked, and the answer. */
   answered?: { answer: Json; asked: Json | undefined }
   /** The result from the caller, who has run the tool. */
   result?: { value: Json; isError: boolean }
@@ -22,13 +22,13 @@ export interface CallWork {
 /** Carries out calls, all started in the same tick. Resolves with their results in the order of `work`. */
 export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 
-/** The conditions under which the calls of a round run together. */
+/** Settings that the calls of a round share. */
 export interface CallTerms {
   /** Undefined if all calls may run at once. */
   lanes: Lanes | undefined
   /** Creates the idempotency keys of the calls. If undefined, the keys derive from the positions of the calls. */
   keyOf: KeyOf | undefined
-  /** Whether an earlier execution may have started this batch of calls without recording how this call ended. */
+  /** Whether an earlier execution may have started this call without recording its end. */
   mayHaveRun: boolean
   /** Called when the call has ended, before the next call may start. */
   ended?(): void
@@ -71,13 +71,13 @@ export interface CallOutcome {
   /** When the function started, by `performance.now()`. Undefined if it did not start. */
   startedAt?: number
   durationMs?: number
-  /** The return value of the function. Set if guardrails changed the result that is shown. */
+  /** The return value of the function. Set if a guardrail changed the result. */
   returned?: unknown
-  /** The unchanged end of the function. Set in a run with hooks or telemetry. */
+  /** How the function ended, before hooks or guardrails changed the outcome. Set in a run with hooks or telemetry. */
   raw?: RawEnd
   /** The name of the guardrail that ends the run, and its reason. */
   stop?: string
-  /** The text for the model about a call that was noted and not carried out. */
+  /** The text for the model about a call that became part of a preview's plan. */
   noted?: Content
 }
 

@@ -7,7 +7,7 @@ import type { ToolCallOutcome, ToolCallRecord } from './result.ts'
 /** The tools of an agent: a list whose tools the compiler knows, or any set of tools. */
 export type AgentTools = readonly AnyTool[] | ToolSet
 
-/** Tools that need no context besides this context. */
+/** Tools that need only this context. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
 /** The context that all of these tools need together. Each tool may need only a part of this context. */
@@ -16,7 +16,7 @@ type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Con
 /** The context that an agent needs: the context of its own type, and the context of its tools. */
 export type Needed<Context, Tools extends AgentTools> = Context & ContextOf<Tools>
 
-/** Options whose tools need no context besides this context. */
+/** Options with tools that need only this context. */
 export interface FittingTools<Context> {
   tools?: ToolsFor<Context>
 }
@@ -57,12 +57,12 @@ export interface SucceededCall<Name extends string, Args, Value> extends Omit<To
   args: Args
   /**
    * The return value of `execute`, or the value with which a hook replaced it. The value is kept only in memory, and only if the model got
-   * all of it.
+   * the complete value.
    */
   value?: Value
 }
 
-/** A call without a value. Its tool may not exist, and its arguments may be wrong. */
+/** A call that has not succeeded. Its tool may not exist, and its arguments may be wrong. */
 export interface UnsuccessfulCall extends ToolCallRecord {
   outcome: Exclude<ToolCallOutcome, 'ok'>
   value?: undefined
