@@ -36,10 +36,7 @@ export interface PlannedCall {
   note?: string
   /** The plan's decision on the call. */
   plan?: CallChange
-  /**
-   * Set in a preview: the call becomes part of the plan, and is carried out only if it is approved. `about`: the information that the tool
-   * shows the approver.
-   */
+  /** Set if the call is part of a preview's plan. `about`: the information that the tool shows the approver. */
   intent?: true | { about: Json }
   script?: ScriptLine
 }
@@ -142,7 +139,7 @@ export interface Handoff {
   instructions?: string
 }
 
-/** The result of carrying out a call. The call has ended, asks a question, or is only part of a preview's plan. */
+/** The result of carrying out a call. The call has ended, asks a question, or became part of a preview's plan. */
 export interface FinishedCall {
   record: ToolCallRecord
   /** The name of the guardrail that ends the run, and its reason. */
@@ -154,10 +151,7 @@ export interface FinishedCall {
   /** The question that the tool asks. The tool is called again with the answer. */
   question?: Pick<PendingItem, 'about' | 'schema'>
   interrupted?: 'aborted' | 'deadline'
-  /**
-   * Set if the call, or a call of the agent that it runs, became part of a preview's plan. `record` then has a substitute text for the
-   * model.
-   */
+  /** Set if the call, or a call of its nested run, became part of a preview's plan. `record` then has a substitute result. */
   noted?: true
   /** Set if the call became part of the plan after a decision: the call as it was decided, and how often it has waited. */
   after?: Pick<Intent, 'call' | 'waited'>
