@@ -46,8 +46,10 @@ function asShown(source: string): string {
 const shown = readdirSync(join(root, 'tests/examples'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map(({ parentPath, name }) => relative(join(root, 'tests/examples'), join(parentPath, name)).replaceAll('\\', '/'))
-/** Recipes are programs of their own, run by tests/recipes.slow.test.ts; what needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
-const examples = shown.filter((name) => name.endsWith('.ts') && !name.includes('/') && name !== 'durable-dbos.ts')
+/** Run by tests/journals/dbos-example.slow.test.ts and tests/tools/mcp/oauth.test.ts, which start the servers that they need. */
+const withServers = ['durable-dbos.ts', 'mcp-sign-in.ts']
+/** Recipes are programs of their own, run by tests/recipes.slow.test.ts. */
+const examples = shown.filter((name) => name.endsWith('.ts') && !name.includes('/') && !withServers.includes(name))
 /** The project that `toolloop init` writes. */
 const templates = readdirSync(join(root, 'config/new-project')).map((name) => `config/new-project/${name}`)
 const snippets = pages.flatMap((page) =>
@@ -96,6 +98,12 @@ const printed: Record<string, RegExp> = {
   'skills.ts':
     /^circle_area \(skill\): \{"area":314\}\n\{ success: true, result: \{ area: 3 \} \} \{ success: false, error: 'Tool not found: square_area' \}\n$/,
   'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
+  'mcp-questions.ts':
+    /^question \{\n {2}mcpServer: 'forms',\n[\s\S]+\} \[ 'name' \]\n[^\n]+\nUser inputs:\n- Name: Ann\n- Agreed to terms: true\n/,
+  'mcp-sampling.ts':
+    /^It is called firn\. \{\n {2}usage: \{ inputTokens: \d+, outputTokens: \d+, totalTokens: \d+ \},\n {2}toolCalls: 0\n\}\n$/,
+  'mcp-tasks.ts':
+    /^lab__simulate-research-query \{ status: 'working', message: 'Gathering sources\.\.\.' \}\n(?:lab[^\n]+\n){1,3}Done\.\n$/,
   'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
   'recording.ts':
     /^0600 1\.model, 1\.tool\.0, 2\.model\nthe same\n1\.model: request\.messages\[0\]\.content\n {2}- expected "Be brief\."\n {2}\+ got {6}"Be polite\."\n$/,
@@ -107,6 +115,8 @@ const printed: Record<string, RegExp> = {
   'errors.ts': /^model_error provider_error provider\ninvalid_option: Expected `maxIterations` to be an integer ≥ 1, got `0`\n$/,
   'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-6\.1-sol\ncustom\/my-model\n$/,
   'options.ts': /^answered 17 × 23 = 391\.\n$/,
+  'durable-watch.ts': /^refund-18 refund\nRUN_START true\n(?:\w+ true\n)+DECISION_NEEDED undefined\nRUN_END undefined\n$/,
+  'saved-job.ts': /^job 1 is done [2-6] 1\n$/,
   'durable-refund.ts': /^paused \{ order: '17', euros: 250 \}\n$/,
   'sessions.ts':
     /^You are Ann\.\n\[ 'user-17\/chat-2 idle 2', 'user-17\/chat-1 idle 4' \]\n\[ 'user: My name is Bob\.', 'assistant: Hello Bob\.' \]\n$/,
@@ -360,8 +370,10 @@ describe('examples', () => {
     expect(openChoice(choice).capabilities).toMatchObject({ contextWindow: 262_144, price: { input: 0.4 } })
   })
 
-  // One after another in one process: starting one for each costs more than running them.
-  const outputs = runAll(examples)
+  // One after another in one process: starting one for each costs more than running them. The task of `mcp-tasks.ts` takes four seconds.
+  const outputs = Promise.all([runAll(examples.filter((name) => name !== 'mcp-tasks.ts')), runAll(['mcp-tasks.ts'])]).then(
+    ([quick, slow]) => new Map([...quick, ...slow]),
+  )
 
   it.each(examples)('%s runs and prints what it should', { timeout: 60_000 }, async (name) => {
     expect((await outputs).get(name)).toMatch(printed[name] ?? /\S/)

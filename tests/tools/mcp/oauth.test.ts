@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, vi } from 'vitest'
 import { guardedFetch } from '../../../src/tools/mcp/auth/guarded-fetch.ts'
 import {
@@ -14,6 +17,8 @@ import { tempFolder } from '../../cli/temp-folder.ts'
 import { recordingLogger } from '../../hazards/recording-logger.ts'
 import { startOAuthServer } from './oauth-server.ts'
 import { callText } from './open-tools.ts'
+
+const example = fileURLToPath(new URL('../../examples/mcp-sign-in.ts', import.meta.url))
 
 /** The browser of a user who agrees to everything. */
 async function agree({ url }: McpAuthorization): Promise<string> {
@@ -127,6 +132,29 @@ describe('an MCP server that requires a sign-in', () => {
     await expect(open(server.url, { store: memory(), issuer: 'https://login.example', authorize })).rejects.toThrow(/login\.example/)
     expect([authorize.mock.calls.length, server.count('/register'), server.count('/token')]).toEqual([0, 0, 0])
   })
+})
+
+it('the example of docs/mcp.md signs in with a browser, and in another process with the stored token', async () => {
+  await using server = await startOAuthServer()
+  const HOME = await tempFolder()
+  const start = async (visit: (printed: string) => Promise<unknown>) => {
+    const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env
+    const env = { PATH, NODE_COMPILE_CACHE, HOME, WIKI_URL: server.url }
+    const child = spawn(process.execPath, [example], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const closed = once(child, 'close')
+    let printed = ''
+    for await (const piece of child.stdout) {
+      printed += piece
+      await visit(String(piece))
+    }
+    return [(await closed)[0], printed]
+  }
+  const signIn = async (printed: string) => {
+    const [url] = /(?<=Sign in to wiki: )\S+/.exec(printed) ?? []
+    if (url !== undefined) expect(await (await fetch(url)).text()).toContain('You are signed in.')
+  }
+  expect(await start(signIn)).toEqual([0, expect.stringMatching(/^Sign in to wiki: http:\S+\n\[ 'wiki__echo' \]\n$/)])
+  expect(await start(async () => {})).toEqual([0, "[ 'wiki__echo' ]\n"])
 })
 
 it('stores tokens in files that only their owner can read', async () => {

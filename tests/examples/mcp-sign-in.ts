@@ -1,0 +1,7 @@
+import { connectMcpServers, openLoopbackSignIn } from '../../src/tools/mcp/index.ts'
+
+// Waits on 127.0.0.1 for the browser to come back. Tokens are stored, so a person signs in only once.
+await using signIn = await openLoopbackSignIn({ show: ({ server, url }) => console.log(`Sign in to ${server}: ${url}`) })
+const { authorize, redirectUrl } = signIn
+await using tools = await connectMcpServers({ wiki: { url: process.env.WIKI_URL ?? '', auth: { authorize, redirectUrl } } })
+console.log(tools.names())
