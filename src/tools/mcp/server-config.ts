@@ -68,7 +68,7 @@ export interface McpServerOptions {
   /**
    * Whether the server may send requests to the run's model during a call (sampling), within the run's limits and budgets: `true`, or an
    * object with limits. `maxTokens`: maximum tokens of one answer, default 4,096. `maxRequests`: maximum requests per call, default 10. The
-   * model sees only the server's messages, not the conversation. Its answer is sent to the server. Default false: such requests are
+   * model sees only the server's messages, not the conversation. The model's answer is sent to the server. Default false: such requests are
    * refused.
    */
   sampling?: boolean | { maxTokens?: number; maxRequests?: number }

@@ -27,8 +27,8 @@ export interface OpenApiOptions {
   /** Prefix of each tool's name, followed by `__`. Default: none. */
   prefix?: string
   /**
-   * Names of environment variables, by security scheme of the document. Each variable holds a key, a token, or `user:password`. It is read
-   * for each request.
+   * Names of environment variables, by security scheme of the document. Each variable holds a key, a token, or `user:password`. Variables
+   * are read for each request.
    */
   auth?: Readonly<Record<string, string>>
   /** The environment variables. Default: `process.env`. */
@@ -70,8 +70,9 @@ const optionNames: OptionNames<OpenApiOptions> = {
  * Creates a tool for each operation of an OpenAPI 3.0 or 3.1 document. `source`: the document as an object or as JSON or YAML text, or the
  * path of its file. Unsupported operations are left out with a warning.
  *
- * Rejects with `invalid_option` for an invalid document or option, and with `missing_dependency` if `@apidevtools/json-schema-ref-parser`
- * is not installed. A call fails if the response has no 2xx status. The error contains the status and the text of the response.
+ * Rejects with `invalid_option` for an invalid document or option. Rejects with `missing_dependency` if
+ * `@apidevtools/json-schema-ref-parser` is not installed. A call fails if the response has no 2xx status. The error contains the status and
+ * the text of the response.
  */
 export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
   checkOptionNames(options, optionNames, '`openApiTools`')

@@ -11,8 +11,9 @@ const bounds = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaxi
 const maxErrors = 500
 
 /**
- * Describes the issues of a Standard Schema for the model. `errors`: the errors of the tool's JSON Schema for the same value. They replace
- * issues about the same problem, because the model knows the JSON Schema, and because some libraries don't describe errors in a union.
+ * Describes the issues of a Standard Schema for the model. `errors`: the errors of the tool's JSON Schema for the same value. An error
+ * replaces an issue about the same problem, because the model knows the JSON Schema. Some libraries report no details about a union, but
+ * the errors do.
  */
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))

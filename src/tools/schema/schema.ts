@@ -169,8 +169,8 @@ function compileOwn(schema: JsonSchema, toolName: string): Validator {
 const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
- * Whether even a small value may take long to validate, because of patterns, unique items or references. Other schemas need no time limit,
- * which costs a quarter of a millisecond per value.
+ * Whether even a small value may take long to validate, because of patterns, unique items or references. Other schemas are validated
+ * without a time limit, which would cost a quarter of a millisecond per value.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
   const known = takesLong.get(schema)

@@ -13,7 +13,7 @@ export interface Skill {
   /** The requirements of the Skill, as text. */
   readonly compatibility?: string
   readonly metadata: Readonly<Record<string, string>>
-  /** Tools that the Skill says it needs. This neither allows nor forbids tools. */
+  /** Tools that the Skill says it needs. The list neither allows nor forbids tools. */
   readonly allowedTools: readonly string[]
   /** The instructions: the text of `SKILL.md` after the frontmatter. */
   readonly body: string
@@ -25,7 +25,7 @@ export interface Skill {
   readonly tools: readonly ScriptTool[]
 }
 
-/** A script that is a tool with its own arguments. It is declared in the file that `metadata.toolloop-tools` names. */
+/** A script that is a tool with its own arguments. Declared in the file that `metadata.toolloop-tools` names. */
 export interface ScriptTool {
   readonly name: string
   readonly description: string

@@ -37,7 +37,7 @@ const lockTimeoutMs = 60_000
 const farewellMs = 1_000
 
 /**
- * Signs in to one server. If several requests or processes need a new token at the same time, only one of them renews it: many
+ * Signs in to one server. If several requests or processes need a new token at the same time, only one of them renews it. Many
  * authorization servers revoke all tokens if a refresh token is used twice.
  */
 export class SignIn {
@@ -52,7 +52,7 @@ export class SignIn {
   readonly #leaving = new AbortController()
   #turn: Promise<void> = Promise.resolve()
   #renewal: Promise<void> = Promise.resolve()
-  /** The error of a sign-in that the user refused or did not finish. It is kept so that the user is not asked again. */
+  /** The error of a sign-in that the user refused or did not finish. Kept so that the user is not asked again. */
   #refused: ToolloopError | undefined
 
   constructor(sdk: McpClientSdk, server: { name: string; url: URL }, auth: McpAuth, { closing, logger }: SignInContext) {

@@ -1,6 +1,6 @@
 /**
- * The state of an MCP server. `down`: the server has ended or can't be reached. It is retried in the background, and calls to its tools
- * fail.
+ * The state of an MCP server. `down`: the server has ended or can't be reached. The server is retried in the background, and calls to its
+ * tools fail.
  */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 

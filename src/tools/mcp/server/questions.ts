@@ -31,7 +31,7 @@ interface Asked {
   isOne: boolean
 }
 
-/** The signed state that a client returns with its answers. It is valid only for the same caller and call. */
+/** The signed state that a client returns with its answers. The state is valid only for the same caller and call. */
 interface AskedState extends Asked {
   caller: string
   /** A digest of the tool's name and arguments. */

@@ -194,7 +194,7 @@ function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question'
   return end.outcome === 'ok' ? { content: blocksOf(end.content), ...structured(tool, end.value) } : failure(end.content)
 }
 
-/** Returns the value as structured data, if the tool has an `outputSchema`. Validates the value first, because the client does so too. */
+/** Returns the value as structured data, if the tool has an `outputSchema`. Validates the value first, because clients validate it too. */
 function structured(tool: AnyTool, value: unknown): Partial<CallToolResult> {
   if (tool.outputSchema === undefined) return {}
   const text = resultText(value)

@@ -86,7 +86,7 @@ export function httpTransport(
   })
 }
 
-/** Requests whose HTTP request ends with the call. Others may outlive it. */
+/** Requests that are aborted when their call has settled. Other requests may outlive the call. */
 const callMethods: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/result',

@@ -14,7 +14,7 @@ export function compiledSize(schema: object, most: number): number {
       if (!isReference(key, inner)) open.push(inner)
       else {
         const target = targetOf(schema, inner)
-        // The compiler reuses a target that itself contains references. It compiles any other target again for each reference.
+        // The compiler reuses a target that itself contains references. Any other target is compiled again for each reference.
         if (!known.has(inner) || !refers(target, most)) open.push(target)
         known.add(inner)
       }

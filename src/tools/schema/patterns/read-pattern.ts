@@ -1,7 +1,7 @@
 /**
  * Compiles a pattern of a schema as a JavaScript regular expression. Returns undefined if the pattern can't be read. JSON Schema prescribes
- * the flag `u`, but many patterns need the flag `v`, escape characters that need no escape (`\-`), or use the syntax of Python and other
- * languages (`(?i)`, `\A`, `(?P<name>…)`).
+ * the flag `u`. However, many patterns need the flag `v`, contain unnecessary escapes (`\-`), or use the syntax of other languages (`(?i)`,
+ * `\A`, `(?P<name>…)`).
  */
 export function readPattern(pattern: string): RegExp | undefined {
   return read(pattern) ?? read(inJavaScript(pattern))

@@ -19,7 +19,10 @@ export function withData(parts: ContentPart[], data: Json): ContentPart[] | unde
   }
 }
 
-/** Maximum length of texts and pictures to repeat in the appended data, in characters. Longer ones are replaced by `(see above)`. */
+/**
+ * Maximum length of texts and pictures to repeat in the appended data, in characters. Longer texts and pictures are replaced by `(see
+ * above)`.
+ */
 const longestRepeat = 200
 
 function withoutRepeats(told: readonly ContentPart[]): (key: string, value: unknown) => unknown {

@@ -14,8 +14,8 @@ interface OfRun {
 }
 
 /**
- * The addresses to which a server's results have linked. Each run has its own, because it must not read what only another caller may see.
- * Stored with the run, so that other processes can continue it.
+ * The addresses to which a server's results have linked. Each run has its own links, because a run must not read what only another caller
+ * may see. Stored with the run, so that other processes can continue it.
  */
 export class GivenLinks {
   readonly #server: string
