@@ -27,7 +27,7 @@ export interface QueryOptions extends Sampling {
   signal?: AbortSignal
   /** Maximum time without any data from the provider, in milliseconds. */
   streamIdleTimeoutMs?: number
-  /** Maximum time without an event of the stream, in milliseconds. It counts once the response has started. */
+  /** Maximum time without an event of the stream, in milliseconds, once the response has started. */
   streamStallTimeoutMs?: number
   /** Fields that are added to the provider's request body unchanged. */
   providerOptions?: JsonObject
@@ -48,7 +48,7 @@ const queryOptionNames: OptionNames<QueryOptions> = {
 /** The result of a query of an `AIDriver`. */
 export interface QueryResult {
   content: string
-  /** The calls of the response, with ids that are unique within the result. Undefined if the response has no calls. */
+  /** The calls of the response, each with a unique id. Undefined if the response has no calls. */
   toolCalls?: ToolCall[]
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
   /**
@@ -58,8 +58,8 @@ export interface QueryResult {
   stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
   /**
-   * Settings that were not sent, parts of messages that were replaced, and irregularities of the response that were corrected. Undefined if
-   * there are no warnings.
+   * Settings that were left out, replaced parts of messages, and corrected irregularities of the response. Undefined if there are no
+   * warnings.
    */
   warnings?: string[]
   /**
@@ -90,8 +90,8 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 }
 
 /**
- * Sends single requests: `query` returns the complete response, `stream` returns its pieces. The model is offered tools and may answer with
- * calls. The caller runs the calls and queries again, passing the calls and their results in `messages`.
+ * Sends single requests. `query` returns the complete response; `stream` returns its pieces. The model is offered tools and may answer with
+ * calls. The caller runs the calls, and passes them with their results as `messages` of the next query.
  *
  * ```ts
  * const driver = new AIDriver('openai/gpt-6.1-sol')
@@ -101,7 +101,7 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
 export class AIDriver {
   readonly model: ChatModel
 
-  /** Accepts a model, or an argument of `createModel`. Throws the errors of `createModel`. */
+  /** Accepts a model, or the argument of `createModel`. Throws the errors of `createModel`. */
   constructor(model: AnyModel) {
     this.model = openModel(model)
   }
@@ -137,7 +137,7 @@ export class AIDriver {
       }
     }
     const result = abort.signal.aborted ? Promise.reject(abortedError(this.model.provider, signal?.reason)) : ask()
-    // A caller that reads only the stream gets the error from the stream.
+    // Prevents an unhandled rejection if the caller ignores `result`. Reading the stream throws the same error.
     result.catch((error: unknown) => pieces.end({ error }))
     return { stream: pieces, result }
   }
@@ -166,7 +166,7 @@ function toResult({ text, toolCalls, finishReason, usage, warnings = [], provide
   }
 }
 
-/** Gives each call a unique id, because a result refers to its call by the id and some servers send no ids. */
+/** Gives each call a unique id. Some servers send no ids, and results refer to their calls by id. */
 function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   const taken = new Set<string>()
   return calls.map((call) => {
@@ -197,7 +197,7 @@ class TextPieces implements AsyncIterable<string> {
     this.#wakeReaders()
   }
 
-  /** This is not a generator, because a generator's `return` would wait until the next piece arrives. */
+  /** Not a generator: its `return` would not settle until the next piece arrives. */
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
     let at = 0
     let left = false

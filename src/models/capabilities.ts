@@ -26,8 +26,8 @@ export function capabilitiesOf(
 }
 
 /**
- * Returns the requests in which the model accepts a response schema. If the model uses a dialect, these are only requests without tools:
- * the schema would prevent the model from writing calls in the text.
+ * A model with a dialect accepts a response schema only in requests without tools, because the schema would prevent it from writing calls
+ * in the text.
  */
 function structuredOutputOf(taken: ModelCapabilities['structuredOutput'], dialect: string | undefined): Partial<ModelCapabilities> {
   if (taken === undefined) return {}

@@ -4,7 +4,7 @@ import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 import type { JsonSchema, SearchableTools, ToolDefinition } from '../tools/tool.ts'
 
-/** Whether the model may, must not or must call a tool, or the one tool that it must call. */
+/** Whether the model may (`'auto'`), must not (`'none'`) or must (`'required'`) call a tool. An object names the tool that it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
 
 /** Sampling settings. Settings that a model does not support are left out and named in `response.warnings`. */
@@ -38,8 +38,8 @@ export interface ModelRequest extends Sampling {
   /** The tools to offer. If absent or empty, the request has no tools and no tool choice. */
   tools?: readonly ToolDefinition[]
   /**
-   * More tools, for a provider with its own tool search. The provider's driver sends these tools, and leaves out the tools named in
-   * `searchedBy`.
+   * Additional tools that the model finds by searching. If the provider has its own tool search, the driver sends these tools and leaves
+   * out the tools named in `searchedBy`.
    */
   searchable?: SearchableTools
   /** Default: `'auto'`. */
@@ -105,7 +105,7 @@ export interface ModelResponse {
   api?: string
   /** The provider's id of this response. */
   responseId?: string
-  /** Settings that were not sent, parts of messages that were replaced, and irregularities of the response that were corrected. */
+  /** Settings that were left out, replaced parts of messages, and corrected irregularities of the response. */
   warnings?: string[]
   /** The number of failed requests before the request that succeeded. */
   retries?: number
@@ -119,7 +119,7 @@ export interface ModelResponse {
 
 /**
  * Receives a response as it arrives. `index` counts the calls of the response from 0. `toolCallStart` is called once for each call, before
- * its deltas. The response that `generate` resolves with contains the joined pieces, too.
+ * its deltas. `generate` still resolves with the complete response.
  *
  * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
@@ -131,11 +131,11 @@ export interface ModelSink {
   /** Called if the request has to wait for `rateLimits`. `ahead` is the number of requests that are ahead of it in the queue. */
   queued?(ahead: number): void
   /**
-   * Called before a response is delivered again from its start. If `retries` is true, the response broke off and the request is retried.
-   * `retry` is then called next. If `retries` is not true, the text delivered so far turned out to be thinking.
+   * Called before a response is delivered again from its start. If `retries` is true, the response broke off: `retry` is called next, and
+   * the request is sent again. Otherwise, the text delivered so far turned out to be thinking.
    *
-   * Return true if the pieces delivered so far can be discarded, either because they were not shown or because `retry` will remove them.
-   * Return false if they can't be taken back. Default: false once the sink has received a piece.
+   * Return true if the pieces delivered so far can be discarded: they were not shown, or `retry` will remove them. Return false if they
+   * can't be taken back. Default: true until the sink receives its first piece, then false.
    */
   restart?(retries?: boolean): boolean
   /** Called before a failed request is retried, and before another model is asked instead. */
@@ -149,7 +149,7 @@ export interface ModelSink {
   readRefused?(text: string): Promise<Pick<ModelResponse, 'text' | 'toolCalls'> | undefined>
 }
 
-/** Describes the retry, or the next model, after a failed request. */
+/** The failed request, and how it is retried or which model is asked instead. */
 export type ModelRetry = Omit<EventPayloads['MODEL_RETRY'], 'discards'>
 
 /** Prices in US dollars per million tokens. */
@@ -180,7 +180,7 @@ export interface ModelCapabilities {
   dialect?: string
   /** Whether the model sometimes writes calls as text although native calls are offered. If so, such calls are read from the text. */
   salvageTextCalls?: boolean
-  /** A message about a deprecated setting and its replacement. */
+  /** The warning about a deprecated setting. Set if the model's settings contain one. */
   deprecated?: string
   /**
    * The requests in which the provider can enforce a JSON Schema for the text: only requests without tools (`'alone'`), or also requests
@@ -224,7 +224,7 @@ export interface ChatModel {
 
 /** Returns the answer: the part of the final text that is not commentary. `text`: the response's final text. */
 export function answerIn({ answer }: Pick<ModelResponse, 'answer'>, text: string): string {
-  // A hook or a guardrail may have changed the text.
+  // If a hook or a guardrail has changed the answer, the whole text is returned.
   return typeof answer === 'string' && text.endsWith(answer) ? answer : text
 }
 
@@ -235,7 +235,6 @@ export function withoutDeclinedCalls<Response extends ModelResponse>(response: R
   return { ...response, toolCalls: [], warnings: [...warnings, droppedCalls(toolCalls.length, finishReason)] }
 }
 
-/** Returns the warning about calls that were dropped. */
 export function droppedCalls(count: number, finishReason: 'content_filter' | 'refusal'): string {
   return `${count} tool call(s) of a ${finishReason === 'refusal' ? 'refused' : 'filtered'} response were dropped`
 }
@@ -250,7 +249,7 @@ export function isModelError(error: unknown): error is ModelError {
   return ModelError.isInstance(error) && 'retryable' in error
 }
 
-/** Converts any thrown value to the `ModelError` that the contract promises. */
+/** Wraps a thrown value in a `ModelError`. Returns errors of this package unchanged. */
 export function toModelError(given: unknown, provider: string, model: string): ModelError | ToolloopError {
   const thrown = readableError(given)
   if (ModelError.isInstance(thrown)) return thrown

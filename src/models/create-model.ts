@@ -43,7 +43,7 @@ const optionNames: OptionNames<CreateModelOptions> = { providers: true }
 /** The quirks that this module reads. */
 type KnownQuirks = NonNullable<Parameters<typeof capabilitiesOf>[1]> & TextQuirks & { sendReasoningBack?: boolean }
 
-/** A driver, before it is loaded. */
+/** A driver that is loaded when it is first used. */
 interface DriverEntry {
   /** The API that the driver speaks. */
   api?: string
@@ -80,13 +80,13 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
 /** Returns the server's quirks. Throws for settings that the driver does not accept. */
 function checkedQuirks({ quirks }: DriverEntry, settings: ModelSettings, preset: ProviderPreset): KnownQuirks | undefined {
   if (quirks === undefined) return undefined
-  // If an environment variable may contain the base URL, it is looked up only when it is needed, because the variable may be set later.
+  // Checks the base URL now, unless it may come from an environment variable, which may be set later.
   if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
   return quirks(...presetQuirks(preset, settings.model), settings.quirks)
 }
 
 /**
- * Creates the model behind `'provider/model'` or settings. Everything after the first `/` is the model's name. `'demo'` is the built-in
+ * Creates a model from `'provider/model'` or from settings. Everything after the first `/` is the model's name. `'demo'` is the built-in
  * model, which needs no key.
  *
  * This function is synchronous, because the driver and its SDK are loaded only with the first run or request. If the API key is missing,
@@ -113,8 +113,8 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
 }
 
 /**
- * Returns a model unchanged. Creates a model from a name or settings. Throws the errors of `createModel`, and `invalid_option` for an
- * object that is not a model.
+ * Creates a model from a name or settings. A model is returned unchanged. Throws the errors of `createModel`, and `invalid_option` for an
+ * invalid model.
  */
 export function openModel(model: AnyModel): ChatModel {
   if (typeof model === 'object' && model !== null && 'generate' in model) {
@@ -124,7 +124,7 @@ export function openModel(model: AnyModel): ChatModel {
   return createModel(model)
 }
 
-/** Creates the model for the API that `settings.api` names. Default: the API that the server at the base URL offers for the model. */
+/** Creates the model for the API `settings.api`. By default, the base URL and the model's name determine the API. */
 function servedModel(settings: ModelSettings, preset: ProviderPreset, providers: Providers): ChatModel {
   const { api, provider, model, baseURL } = settings
   const { apis = {} } = preset

@@ -67,15 +67,13 @@ export function providerNames(): string[] {
   return Object.keys(bundledPresets)
 }
 
-/** Returns the preset for another API of a provider. Throws the errors of `findPreset` for the provider that `as` names. */
+/** Returns the preset for another API of a provider. Throws the errors of `findPreset`. */
 export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Providers): ProviderPreset {
   const { driver, quirks = {}, models = [] } = findPreset(as, own)
   return { ...preset, driver, quirks, models }
 }
 
-/**
- * Returns the API, other than the driver's own, that a model uses at that API's `host`. Undefined if there is no such API for the model.
- */
+/** Returns the API that the model uses instead of the driver's own if the base URL is at the API's `host`. */
 export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }
@@ -95,15 +93,12 @@ function bundledPreset(provider: string): ProviderPreset | undefined {
   return Object.hasOwn(bundledPresets, provider) ? bundledPresets[provider] : undefined
 }
 
-/** The provider's quirks, followed by the quirks of each `models` entry that matches the model. */
+/** The provider's quirks, followed by the quirks of all `models` entries that match. */
 export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject | undefined)[] {
   return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
 }
 
-/**
- * Returns the price and context window of the model. Values in the model's preset take precedence over values that its provider has
- * published.
- */
+/** Returns the price and context window of the model. Values in the preset take precedence over the provider's published values. */
 export function presetFacts(provider: string, preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
   const entries = entriesOf(preset, model)
   const listed = listedFacts(provider, model)
@@ -113,8 +108,8 @@ export function presetFacts(provider: string, preset: ProviderPreset, model: str
 }
 
 /**
- * A group of models that share limits. `part` identifies a single model, or an entry in `models` of the preset, which stands for all models
- * that match it. Null: all models of the provider.
+ * A group of models that share limits. `part` identifies the group: a single model, or all models that match an entry of the preset. Null:
+ * all models of the provider.
  */
 export interface LimitedPart {
   part: string | null
@@ -133,9 +128,7 @@ export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: Provi
   return parts.flatMap(({ part, limits }) => (limits === undefined ? [] : [{ part, limits }]))
 }
 
-/**
- * Returns an identifier for the combination of base URL and API key that settings and environment currently select. Does not validate them.
- */
+/** Returns an identifier for the current combination of base URL and API key. Does not validate them. */
 export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: ProviderPreset): string {
   const key = typeof apiKey === 'function' ? `function ${functionNumber(apiKey)}` : apiKey?.trim() || keyInEnvironment(preset) || null
   const { baseURLEnv } = preset
@@ -146,7 +139,7 @@ export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: 
 const functionNumbers = new WeakMap<object, number>()
 let functions = 0
 
-/** Returns a number that identifies a function that returns keys. */
+/** Returns the same number each time for the same function. */
 function functionNumber(apiKey: object): number {
   const number = functionNumbers.get(apiKey) ?? ++functions
   functionNumbers.set(apiKey, number)
@@ -193,7 +186,7 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
   const variables = [apiKeyEnv ?? []].flat()
   const key = apiKey?.trim() || keyInEnvironment({ apiKeyEnv: variables })
   if (key) return key
-  // Client libraries require a key. Servers that need no key ignore it.
+  // A placeholder, because client libraries require a key. Servers that need no key ignore it.
   if (apiKeyOptional) return 'none'
   const variable = variables.length === 0 ? '' : ` or the environment variable ${variables.join(' or ')}`
   throw new ModelError('missing_api_key', `Expected \`apiKey\`${variable} to hold a key for \`${provider}/${model}\`, got none`, {
@@ -204,9 +197,8 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
 }
 
 /**
- * Describes a provider's key in the environment. `keyEnv`: the variable that contains the key. If no variable is set, it is the first
- * variable that may contain the key. It is null if the provider has no such variable. `hasKey`: whether a key is set. Null if no key is set
- * and the provider needs none.
+ * Describes a provider's key in the environment. `keyEnv`: the variable that contains the key. If no key is set: the first variable that
+ * may contain it. `hasKey`: whether a key is set. Null if no key is set and the provider needs none.
  */
 export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
   const variables = [apiKeyEnv ?? []].flat()

@@ -9,7 +9,7 @@ export interface ProviderPreset {
   onlyModel?: string
   baseURL?: string
   baseURLEnv?: string
-  /** A path that is appended to a base URL from the settings or the environment, if that URL has no path. */
+  /** The path to append if a base URL from the settings or the environment has no path. */
   baseURLPath?: string
   /** Environment variables for the API key. If several are listed, the first variable that is set is used. */
   apiKeyEnv?: string | string[]
@@ -30,14 +30,14 @@ export interface ProviderPreset {
 
 /** An API that a provider offers in addition to the API of its `driver`. */
 export interface OtherApi {
-  /** The provider whose driver, quirks and models apply. The base URL and the key stay the same. */
+  /** The provider whose driver, quirks and models are used, with this provider's base URL and key. */
   as: string
-  /** The models that use this API at `host` and its subdomains, as a regular expression. Default: no models. */
+  /** A regular expression that matches the models which use this API at `host` or a subdomain. Default: no models. */
   models?: string
   host?: string
 }
 
-/** Facts about a provider's models whose name matches. */
+/** Facts about all models of a provider whose name matches `match`. */
 export interface ModelPreset {
   match: string
   /** Quirks that are merged over the quirks of the provider, key by key. */

@@ -10,8 +10,8 @@ export interface QuirkCheck {
 export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
 
 /**
- * Whether text in thinking tags at the start of a response counts as thinking. With `'opened'`, all text before the first end tag also
- * counts as thinking, because the model's prompt already contains the start tag.
+ * Whether text in thinking tags at the start of a response counts as thinking. `'opened'`: the model's prompt already contains the start
+ * tag, so all text before the first end tag counts as thinking.
  */
 export type ThinkTags = boolean | 'opened'
 

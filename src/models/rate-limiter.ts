@@ -39,7 +39,6 @@ export function checkRateLimits(limits: unknown, where: string): void {
 export interface Applicant {
   provider: string
   model: string
-  /** The limits of this request. */
   limits: RateLimits
   signal: AbortSignal | undefined
   /** The estimated number of tokens that the request will use. */
@@ -63,25 +62,25 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 const minuteMs = 60_000
 const longestTimerMs = 2 ** 31 - 1
 /**
- * The longest interval that is kept between the starts of two requests, in milliseconds. With a low limit, even intervals would be so long
- * that already the first requests of a run would be slow.
+ * The longest interval between the starts of two requests, in milliseconds. With a low limit, even intervals would delay the first requests
+ * of a run.
  */
 const longestDistanceMs = 1_000
 /**
- * If a timer fires late, the next requests start earlier to compensate. This is the longest delay that is compensated, in milliseconds. A
- * higher value would cause a burst of requests.
+ * If a timer fires late, the next requests start earlier, by at most this number of milliseconds. A higher value would cause a burst of
+ * requests.
  */
 const madeUpMs = 100
 
 /**
- * Starts requests in order, as their limits allow. A waiting request blocks all requests behind it. Otherwise, small requests could keep
+ * Starts requests in order, as their limits allow. A waiting request blocks all later requests, because small requests could otherwise keep
  * overtaking a large request. Requests that the provider has refused come first.
  */
 export class RateLimiter {
   #underWay = 0
   /** No request starts before this time, by `performance.now()`. */
   #heldUntil = 0
-  /** The earliest time at which the next request may start, to keep its distance from the previous request. */
+  /** The earliest start of the next request, which keeps the interval to the previous request. */
   #nextAt = 0
   readonly #requests = new LastMinute()
   readonly #tokens = new LastMinute()
@@ -89,7 +88,7 @@ export class RateLimiter {
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
-  /** The number of requests and token amounts of the last minute that are stored. */
+  /** The number of stored entries about the last minute. */
   get remembered(): number {
     return this.#requests.size + this.#tokens.size
   }
@@ -196,7 +195,7 @@ interface Amount {
 
 /** The amounts of the last 60 seconds. */
 class LastMinute {
-  /** The amounts, oldest first. */
+  /** Oldest first. */
   readonly #amounts: Amount[] = []
   #sum = 0
 

@@ -47,7 +47,7 @@ export interface ModelSettings {
    */
   dialect?: string
   /**
-   * Whether to read calls from the text of responses without native calls, for models that write calls as text although native calls were
+   * Whether to read calls from the text of responses without native calls. Some models write calls as text although native calls were
    * offered. Default: the value in `config/providers.yaml`, which is true for providers whose servers are known to leave such calls in the
    * text.
    */

@@ -8,7 +8,7 @@ import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResp
 const partTokens = 1_500
 const messageTokens = 4
 
-/** The estimate for the first response, in tokens, if the request sets no limit. */
+/** The estimated number of tokens in the first response. */
 const firstTokens = 500
 
 /** Estimates the length of the next response from the lengths of previous responses. */
@@ -20,15 +20,15 @@ export class ExpectedOutput {
     return Math.min(most, this.#tokens)
   }
 
-  /** Updates the estimate. Ignores a response without output tokens, because the request failed or another model answered it. */
+  /** Updates the estimate. Ignores a response without output tokens, for example of a failed request. */
   learn({ outputTokens }: Pick<Usage, 'outputTokens'>): void {
     if (outputTokens > 0) this.#tokens += Math.round((outputTokens - this.#tokens) / 5)
   }
 }
 
 /**
- * Converts the usage that a model reports to a usage that can be added up. Keeps only finite numbers ≥ 0, and derives missing counts from
- * the other counts. Undefined if no tokens are reported.
+ * Completes the usage that a model reports, so that it can be added up. Keeps only finite numbers ≥ 0, and derives missing counts from the
+ * other counts. Undefined if no tokens are reported.
  */
 export function wholeUsage(usage: unknown): Usage | undefined {
   if (!isJsonObject(usage)) return undefined
@@ -46,7 +46,6 @@ export function wholeUsage(usage: unknown): Usage | undefined {
   return whole
 }
 
-/** Returns a valid count, or undefined. */
 function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }
@@ -68,9 +67,9 @@ type Count =
  * The providers' names for their counts. Each name also exists in camel case. Gateways mix the names of different APIs.
  * - Chat Completions and Responses: https://platform.openai.com/docs/api-reference/responses/object#usage; `prompt_cache_hit_tokens` of
  *   DeepSeek
- * - Messages and Bedrock don't include tokens that were read from the cache, or written to it, in the input:
+ * - Messages and Bedrock: input counts exclude tokens that were read from the cache or written to it:
  *   https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance
- * - Gemini doesn't include the tokens that its own tools read in the prompt, or thoughts in the answer:
+ * - Gemini: the prompt count excludes the tokens that its own tools read; the answer count excludes thoughts:
  *   https://ai.google.dev/api/generate-content#UsageMetadata
  * - Ollama: https://docs.ollama.com/api/usage
  */
@@ -97,21 +96,18 @@ const countsByName: ReadonlyMap<string, Count> = new Map(
   ),
 )
 
-/**
- * Counts of input tokens. If any of these counts is positive in a report, all input counts of that report replace the earlier ones, even
- * those that are 0.
- */
+/** Counts of input tokens. They are replaced together: if one of them is positive in a report, the report's zeros count too. */
 const inputCounts: readonly Count[] = ['prompt', 'input', 'toolInput', 'cacheRead', 'cacheWrite', 'cacheReadApart', 'cacheWriteApart']
 
 /**
- * Combines the usage reports of a response. Each report counts all tokens used so far. A report that lacks a count, or has only zeros, does
- * not reset an earlier count.
+ * Combines the usage reports of a response. Each report counts all tokens used so far. A missing or zero count does not reset an earlier
+ * count.
  */
 export class UsageReport {
   readonly #counts: Partial<Record<Count, number>> = {}
   readonly #reportsCost: boolean
   #costUsd: number | undefined
-  /** The usage of compaction passes, which the other counts don't include. */
+  /** The usage of compaction, which the other counts exclude. */
   #compaction: Usage | undefined
 
   /** `reportsCost`: whether the field `cost` is the cost in US dollars. */
@@ -123,7 +119,7 @@ export class UsageReport {
     if (!isJsonObject(usage)) return
     const counts = countsIn(usage)
     const readsInput = inputCounts.some((kind) => (counts.get(kind) ?? 0) > 0)
-    // If the new report has input counts but no total, the earlier total is dropped, because it was the sum of the earlier counts.
+    // New input counts invalidate the earlier total, which was the sum of the earlier counts.
     if (readsInput) delete this.#counts.total
     for (const [kind, counted] of counts) {
       const isCounted = counted > 0 || (readsInput && inputCounts.includes(kind))
@@ -143,7 +139,7 @@ export class UsageReport {
     const outputTokens = (output ?? 0) + (thoughts ?? 0)
     const isNamedApart = !prompt && !cache.cacheRead && !cache.cacheWrite
     const inputTokens = counted + cacheApart({ counted, outputTokens, total, reasoning, read, written, isNamedApart })
-    // Some servers omit the input count. Others leave reasoning out of the output count, so that only the total includes it.
+    // Some servers omit the input count. Others exclude reasoning from the output count but include it in the total.
     const isPartial = inputTokens === 0 && outputTokens > 0
     const usage = wholeUsage({
       inputTokens: isPartial ? undefined : inputTokens,
@@ -174,7 +170,7 @@ function countsIn(usage: JsonObject): Map<Count, number> {
 }
 
 interface CacheCounts {
-  /** The reported number of input tokens. `isNamedApart`: whether the names of the counts show that `counted` excludes cache tokens. */
+  /** The reported number of input tokens. `isNamedApart`: whether `counted` excludes cache tokens, judging by the names of the counts. */
   counted: number
   isNamedApart: boolean
   outputTokens: number
@@ -185,8 +181,8 @@ interface CacheCounts {
 }
 
 /**
- * Returns the number of cache tokens that `counted` does not include. Gateways that report Anthropic's counts under OpenAI's names exclude
- * cache tokens from the prompt count, but include them in the total: https://github.com/Portkey-AI/gateway/pull/1754
+ * Returns the number of cache tokens that `counted` does not include. Some gateways to Claude exclude cache tokens from `prompt_tokens`,
+ * but include them in the total: https://github.com/Portkey-AI/gateway/pull/1754
  */
 function cacheApart({ counted, isNamedApart, outputTokens, total = 0, reasoning = 0, read = 0, written = 0 }: CacheCounts): number {
   const cache = read + written
@@ -236,14 +232,14 @@ export function withWholeUsage(
 }
 
 /**
- * If the input fills at least this fraction of the context window, a response without output counts as having had no room. The fraction is
- * less than 1, because some servers reserve a few tokens.
+ * An empty response counts as an overflow if the input fills at least this fraction of the context window. Less than 1, because some
+ * servers reserve a few tokens.
  */
 const fullWindow = 0.99
 
 /**
- * Some providers accept a conversation that is too long: z.ai ignores its start, and others return a response without output. If the usage
- * shows that this happened, returns the explanation, otherwise undefined:
+ * Returns an explanation if the usage shows that the conversation was too long. Some providers do not report this: z.ai ignores the start
+ * of the conversation, and others return an empty response.
  * https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts
  */
 export function overflowIn(response: ModelResponse, contextWindow: number): string | undefined {
@@ -263,7 +259,7 @@ export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Us
   return one === undefined ? other : addUsage(one, other)
 }
 
-/** Adds the time that a request waited to its response's `waitedMs`. */
+/** Adds a waiting time to the response's `waitedMs`. */
 export function havingWaited<Response extends Pick<ModelResponse, 'waitedMs'>>(
   response: Response,
   { waitedMs }: Pick<ModelResponse, 'waitedMs'>,
@@ -284,7 +280,6 @@ export function usageOfAttempt(request: Pick<ModelRequest, 'messages' | 'tools'>
   return usageOfFailure(error) ?? (partial && estimateUsage(request, partial))
 }
 
-/** Returns the error with a usage added. */
 export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError {
   if (usage === undefined || !isModelError(error)) return error
   const { code, message, cause: _, partial, ...fields } = error
@@ -292,8 +287,8 @@ export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError
 }
 
 /**
- * Adds an estimated usage to the error of a response that was aborted after the text `received`. The provider bills that usage, but nothing
- * reports it.
+ * Adds an estimated usage to the error of an aborted response, which the provider bills without reporting its usage. `received`: the text
+ * that had arrived.
  */
 export function withReceived(error: unknown, request: ModelRequest, received: string | undefined): unknown {
   if (received === undefined || !isModelError(error) || usageOfFailure(error) !== undefined) return error

@@ -74,7 +74,7 @@ export class AnthropicBlocks {
         }
         return
       default:
-        // The type of the delta is unknown, so its content is lost. The block is then incomplete and must not be sent back.
+        // The content of an unknown delta is lost. The block is then incomplete and must not be sent back.
         if (block.kind === 'kept') block.isWhole = false
     }
   }
@@ -94,7 +94,7 @@ export class AnthropicBlocks {
     for (const block of this.#all) closeBlock(block, this.#calls, this.#sink)
   }
 
-  /** Adds the explanation of a refusal, which arrives outside the blocks of the response. */
+  /** Adds the explanation of a refusal, which is not in a block. */
   addText(text: string): void {
     if (text === '') return
     const block: OpenBlock = { kind: 'text', gap: 0, length: 0, citations: [] }
@@ -109,8 +109,8 @@ export class AnthropicBlocks {
   }
 
   /**
-   * Returns the layout of the response. `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider is
-   * still running its own tools.
+   * Returns the layout of the response. `calls`: for each call, the number of its block. `goesOn`: whether the provider is still running
+   * its own tools.
    */
   layout(calls: readonly (number | undefined)[], goesOn: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.map((block) => (block.kind === 'kept' ? block.block.tool_use_id : undefined)))
@@ -149,7 +149,7 @@ export class AnthropicBlocks {
     const { type, id } = block
     if (type === 'tool_use') {
       const known = typeof id === 'string' ? this.#callsById.get(id) : undefined
-      // The stream repeats the start of a call that the message already contained.
+      // The message at the start of a stream may already contain the call. The stream then repeats the call's start.
       if (mayBeKnown && known !== undefined && ![...this.#byIndex.values()].includes(known)) return known
       return this.#openCall(block, known !== undefined)
     }
@@ -212,8 +212,8 @@ export class AnthropicBlocks {
   }
 
   /**
-   * Whether the block before this text is not text. Adjacent text blocks are one text that citations have split, so nothing is inserted
-   * between them.
+   * Whether another kind of block precedes this text. Between adjacent text blocks nothing is inserted, because they are one text that
+   * citations have split.
    */
   #follows(block: OpenBlock): boolean {
     const at = this.#all.indexOf(block)

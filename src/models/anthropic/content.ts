@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject, type ProviderData, type ToolCall, withou
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
- * Returns the `providerData` of a response: thinking with its signature, redacted thinking, and the blocks of tools that the provider runs,
- * each with its position in the response. Undefined if the response has only text and then calls.
+ * Returns the `providerData` of a response: thinking, and the blocks of tools that the provider runs, each with its position in the
+ * response. Undefined if the response is only a text followed by calls.
  * https://platform.claude.com/docs/en/build-with-claude/extended-thinking
  */
 export function layoutData(provider: string, layout: readonly LayoutPiece[], container: string | undefined): ProviderData | undefined {
@@ -12,8 +12,8 @@ export function layoutData(provider: string, layout: readonly LayoutPiece[], con
 }
 
 /**
- * Returns the content blocks of an assistant message, in the order in which the response had them. If the message has been changed since,
- * only the thinking at its start is kept.
+ * Returns the content blocks of an assistant message, in their original order. If the message was edited after it arrived, only the
+ * thinking at its start is kept.
  */
 export function blocksOf(
   text: string,
@@ -26,7 +26,7 @@ export function blocksOf(
   return blocks ?? [...openingThoughts(layout), ...textBlock(text), ...calls.map(toBlock)]
 }
 
-/** Returns the names of the tools that the provider's tool search in this message found. Undefined if the message contains no search. */
+/** Returns the names of the tools found by the provider's tool search. Undefined if the message contains no search. */
 export function foundTools(data: JsonObject): string[] | undefined {
   const blocks = readLayout(data.layout).flatMap((piece) => ('block' in piece && isSearchBlock(piece.block) ? [piece.block] : []))
   if (blocks.length === 0) return undefined
@@ -36,7 +36,7 @@ export function foundTools(data: JsonObject): string[] | undefined {
   })
 }
 
-/** Removes the tool search from the data. The API refuses a search that found a tool whose definition is not in the request. */
+/** Removes the tool search from the data. The API refuses a search if the request does not define every tool that it found. */
 export function withoutSearch({ layout, ...data }: JsonObject): JsonObject {
   const kept = readLayout(layout).filter((piece) => !('block' in piece && isSearchBlock(piece.block)))
   return { ...data, layout: layoutJson(kept) }
@@ -52,7 +52,7 @@ function isSearchBlock({ type, name }: JsonObject): boolean {
   return type === 'tool_search_tool_result' || (type === 'server_tool_use' && String(name).startsWith('tool_search_tool_'))
 }
 
-/** Creates a text block. Returns no block for blank text, which the API refuses. */
+/** Returns no block for blank text, which the API refuses. */
 export function textBlock(text: string, fields?: JsonObject): JsonObject[] {
   return text.trim() === '' ? [] : [{ type: 'text', text, ...fields }]
 }

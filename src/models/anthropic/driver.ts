@@ -15,12 +15,12 @@ export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
  * which is imported at the first request. `createModel` adds the retries.
  *
  * `generate` sends one request, plus one more request each time the provider pauses a turn while its own tools run (`pause_turn`, at most
- * 16 times). Such a request contains the paused turn. Its response is appended to that turn, and the usage of all requests is added up. To
+ * 16 times). The next request contains the paused turn. Its response is appended to the turn, and the usage of all requests is added up. To
  * use tools that the provider runs, list them in `providerOptions.tools`. Their blocks are kept in `providerData` and never returned as
  * calls. Thinking and its signature are also kept in `providerData`.
  *
- * - `refusal`: returns the model's explanation as the text, with `finishReason: 'refusal'`. Calls in the same response are dropped,
- *   because they must not run.
+ * - `refusal`: returns the model's explanation as the text, with `finishReason: 'refusal'`. Calls in the same response are dropped, because
+ *   they must not run.
  * - `model_context_window_exceeded`: if there is a partial answer, returns it with `finishReason: 'length'`. Otherwise rejects with
  *   `context_overflow`.
  * - The repeated parts of the prompt are marked for caching. `providerOptions: {promptCaching: false}` or the quirk `promptCaching` turns
@@ -54,7 +54,7 @@ function anthropicClient(
         new Anthropic({
           fetch: exchangeFetch,
           apiKey: isKey ? apiKey : async () => await apiKey(),
-          // The SDK appends `/v1/messages`. Many base URLs already end with `/v1` or `/`.
+          // Removes `/v1` and `/` at the end, because the SDK appends `/v1/messages`.
           baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
           webhookKey: null,
           logLevel: 'off',
@@ -71,7 +71,7 @@ function anthropicClient(
       return sdkEnvironment ? make() : withoutVariable('ANTHROPIC_CUSTOM_HEADERS', make)
     },
     ask(sdk, { params }, exchange) {
-      // The SDK prints a deprecation warning for some model names, even if the request goes to another vendor's server.
+      // Drops the SDK's deprecation warnings for other vendors' servers: they concern Anthropic's models, and the SDK checks only the name.
       const warn = (warning: string): void => {
         if (isAnthropic(sdk.baseURL)) exchange.warn(warning)
       }
@@ -81,7 +81,7 @@ function anthropicClient(
     warnings({ apiKey }) {
       if (typeof apiKey !== 'string' || keyPrefix === null || apiKey === warnedOf || apiKey.startsWith(keyPrefix) || ownCredentials)
         return []
-      // Warns only once about each key.
+      // Prevents a second warning about the same key.
       warnedOf = apiKey
       return [`Expected the API key of \`${settings.provider}\` to begin with \`${keyPrefix}\`; it was sent unchanged`]
     },

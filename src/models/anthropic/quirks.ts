@@ -51,7 +51,7 @@ export interface AnthropicQuirks extends TextQuirks {
    * message.
    */
   missingReasoning: string | null
-  /** When the model thinks. Requests with thinking can't set a temperature or force a tool call. */
+  /** The requests in which the model thinks. Such requests can't set a temperature or force a tool call. */
   thinks: 'when-asked' | 'by-default' | 'always'
   /**
    * When the server accepts a schema for the response's text: only in requests without tools (`'alone'`), also in requests with tools

@@ -71,7 +71,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
     if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
-    // Placeholders stand for tools that are no longer offered. The model must not call them.
+    // All tools of this request are placeholders, which the model must not call.
     else if (own.length > 0) fields.tool_choice = { type: 'none' }
     this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
@@ -147,7 +147,7 @@ export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> 
   }
 
   /**
-   * Sets the response schema and the effort, which are in the same field:
+   * Sets `output_config`, which contains the response schema and the effort:
    * https://platform.claude.com/docs/en/build-with-claude/structured-outputs
    */
   #setOutput(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
@@ -242,7 +242,6 @@ function takesBack(
   }
 }
 
-/** Whether the address is `api.anthropic.com`. */
 export function isAnthropic(baseURL: string): boolean {
   return new URL(baseURL).hostname === 'api.anthropic.com'
 }
@@ -274,8 +273,8 @@ function addTo(turns: Turn[], { role, blocks, areResults }: WireMessage): void {
 }
 
 /**
- * Marks the end of the conversation for caching, and the place where the previous request ended. The API looks for cached content in at
- * most 20 blocks before a mark. Without the second mark, it would find nothing after a turn with many calls, which has more blocks.
+ * Converts turns to messages. If `caches` is true, marks two messages for caching: the last one, and the last one of the previous request.
+ * The API looks for cached content only in the 20 blocks before a mark, and a turn with many calls has more blocks.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
  */
 function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
@@ -283,7 +282,8 @@ function wireTurns(turns: readonly Turn[], caches: boolean): JsonObject[] {
   const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
   return turns.flatMap(({ role, results, blocks, system }, at) => {
     const content = [...results, ...(at === last && role === 'assistant' ? withoutLastBlanks(blocks) : blocks)]
-    // A system message must follow a user turn: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    // Fills a user turn that has only a system message, because the API accepts a system message only after a user turn:
+    // https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
     if (content.length === 0) content.push({ type: 'text', text: '[the user has said nothing]' })
     const turn = { role, content: caches && (at === last || at === before) ? marked(content) : content }
     return system === undefined ? [turn] : [turn, { role: 'system', content: system }]

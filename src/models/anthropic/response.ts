@@ -29,7 +29,6 @@ export class AnthropicResponse implements ResponseReader {
   #container: string | undefined
   #done = false
 
-  /** `toolNames`: the tools of the request. */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#context = context
     this.#sink = sink
@@ -50,7 +49,6 @@ export class AnthropicResponse implements ResponseReader {
     return isPause(this.#stop) && this.#calls.isEmpty
   }
 
-  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#blocks
     const usage = this.#totalUsage()
@@ -65,7 +63,7 @@ export class AnthropicResponse implements ResponseReader {
     return true
   }
 
-  /** Returns the message so far, which is sent back so that the provider continues it. Resets the reader for the next message. */
+  /** Returns the message so far. The next request sends it back, and the provider continues it. Resets the reader for the next message. */
   pause(): ChatMessage {
     const { text } = this.#blocks
     const providerData = layoutData(this.#context.provider, this.#blocks.layout([], true), this.#container)
@@ -78,7 +76,6 @@ export class AnthropicResponse implements ResponseReader {
     return { role: 'assistant', content: text, ...withoutUndefined({ providerData }) }
   }
 
-  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse {
     this.#blocks.closeAll()
     const isCut = this.#calls.isCut()
@@ -132,8 +129,8 @@ export class AnthropicResponse implements ResponseReader {
   }
 
   /**
-   * Reads a complete message, or the message at the start of a stream. The latter may already contain calls, if code that the provider runs
-   * has made them.
+   * Reads a complete message, or the message at the start of a stream. The start may already contain calls made by code that the provider
+   * runs.
    */
   #readMessage(message: JsonObject): void {
     if (typeof message.id === 'string' && message.id !== '') {

@@ -9,10 +9,9 @@ const most = { optionals: 24, unions: 16 }
 export type FittedSchema = { schema: JsonObject } | { problem: string }
 
 /**
- * Converts a JSON Schema to the subset that the Messages API accepts for responses. Every object is closed. Keywords outside the subset are
- * moved to the description, where the model can read them. The answer must therefore still be checked against the original schema. If the
- * subset can't express the schema, returns the problem. This is the case for a recursive schema, and for an object with arbitrary
- * properties.
+ * Converts a JSON Schema to the subset that the Messages API accepts for responses. Objects get `additionalProperties: false`. Unsupported
+ * keywords are moved to the description, where the model can read them. The answer must therefore still be checked against the original
+ * schema. Returns a problem if the subset can't express the schema, such as a recursive schema.
  */
 export function anthropicSchema(schema: JsonObject): FittedSchema {
   const scope: Scope = { root: schema, open: new Set(), definitions: new Map(), optionals: 0, unions: 0, problem: undefined }
@@ -25,13 +24,13 @@ export function anthropicSchema(schema: JsonObject): FittedSchema {
 
 interface Scope {
   root: JsonObject
-  /** The references that are being resolved. */
+  /** The references that are being resolved, to detect recursion. */
   open: Set<string>
-  /** Converted definitions, by the name under which they are sent. */
+  /** The converted definitions, by their name in the converted schema. */
   definitions: Map<string, JsonObject>
   optionals: number
   unions: number
-  /** The first problem that was found. */
+  /** The first problem found. */
   problem: string | undefined
 }
 

@@ -14,7 +14,6 @@ import { blocksOf, foundTools, isThought, textBlock, withoutSearch, withoutUnsig
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 
-/** A message as content blocks. */
 export interface WireMessage {
   role: 'system' | 'user' | 'assistant'
   blocks: JsonObject[]
@@ -48,7 +47,6 @@ export class AnthropicWire {
     this.#quirks = quirks
   }
 
-  /** `fields`: additional fields of the tool. */
   tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
     const { name, strict } = tool
     if (strict !== undefined && !this.#quirks.strictTools) {
@@ -67,7 +65,6 @@ export class AnthropicWire {
     }
   }
 
-  /** Creates the call ids of one request. */
   callIds(): CallIds {
     return new CallIds(this.#quirks.toolCallId)
   }

@@ -26,23 +26,23 @@ export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((respons
 export interface FallbackOptions {
   /**
    * Responses after which the next model is asked, as after a failure: `'refusal'`, `'content_filter'` (only if the response has no text),
-   * or a function. Default: none. The response of the last model is always returned. So is a response whose text was already streamed and
-   * can't be taken back.
+   * or a function. Default: none. The response of the last model is always returned. A response is also returned if its text was already
+   * streamed and can't be taken back.
    *
    * Contract of the function: called synchronously; return true to ask the next model. If it throws or returns a promise, the response is
    * kept and a warning is added.
    */
   fallbackOn?: FallbackOn
   /**
-   * The time after a failure during which a model is tried only after the other models, in milliseconds. A longer `retry-after` of the
-   * provider takes precedence. Default 30,000.
+   * How long a model is tried last after a failure, in milliseconds. A longer `retry-after` of the provider takes precedence. Default
+   * 30,000.
    */
   cooldownMs?: number
 }
 
 const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true, fallbackOn: true }
 
-/** A model in the list. Until `restsUntil` (as returned by `performance.now()`, in milliseconds), the model is tried after the others. */
+/** A model in the list. It is tried after the others until `performance.now()` reaches `restsUntil`. */
 interface Candidate {
   model: ChatModel
   restsUntil: number
@@ -60,9 +60,9 @@ const restingCodes: ReadonlySet<string> = new Set([
 
 /**
  * Combines several models into one model with fallbacks. Each request goes to the first model. If the request fails there, it goes to the
- * next model, and so on. It does not go to the next model if part of the failed response was already streamed and can't be taken back. The
- * response's `warnings` list the failures. Its `provider` and `model` name the model that answered. If all models fail, the request rejects
- * with the last error. An abort ends the request at once.
+ * next model, and so on. There is no fallback if part of the failed response was already streamed and can't be taken back. The response's
+ * `warnings` list the failures. Its `provider` and `model` name the model that answered. If all models fail, the request rejects with the
+ * last error. An abort ends the request at once.
  *
  * Throws `invalid_option` for an empty list, and for models that don't write calls in the same way.
  */
@@ -141,7 +141,8 @@ class FallbackModel implements ChatModel {
   }
 
   /**
-   * Resolves once one model is ready. The models after it are not loaded. Problems with earlier models become warnings of the responses.
+   * Resolves once one model is ready. The models after it are not loaded. Problems with earlier models are added to the responses'
+   * `warnings`.
    */
   async prepare(): Promise<void> {
     const failures: unknown[] = []
@@ -193,7 +194,7 @@ class FallbackModel implements ChatModel {
     throw allFailed(failures, this, spent)
   }
 
-  /** Converts a response that `fallbackOn` selects to a failure. */
+  /** Returns the error for a response that `fallbackOn` rejects. Undefined if the response is kept. */
   #declined(response: ModelResponse, { provider, model }: ChatModel, warnings: string[]): ModelError | undefined {
     const { fallbackOn } = this.#options
     try {
@@ -246,7 +247,7 @@ function answered(
 }
 
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
-  // If a request was sent to any model, its error is more informative than that of a model that could not be set up.
+  // Prefers an error from a provider: a setup error, such as a missing key, says less about the request.
   const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
   const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
   if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was tried', provider, model)

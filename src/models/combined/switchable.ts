@@ -6,8 +6,8 @@ export interface SwitchableModel extends ChatModel {
   /** The model that the next turn uses. */
   readonly current: ChatModel
   /**
-   * Uses `model` from the next turn on. A turn in progress keeps its model. Throws the errors of `createModel`, and then keeps the current
-   * model.
+   * Uses `model` from the next turn on. A turn in progress keeps its model. Throws the errors of `createModel`; the current model is then
+   * kept.
    */
   switchTo(model: AnyModel): void
 }

@@ -27,8 +27,8 @@ function isEffort(value: Json): boolean {
 
 /**
  * Returns the body fields that request an effort. If the model doesn't accept the effort, uses the nearest effort and adds a warning. If
- * two efforts are equally near, uses the higher one. `inWords` returns the fields for models whose effort is given by name rather than by a
- * number of tokens. `model` includes the provider's name.
+ * two efforts are equally near, uses the higher one. `inWords` returns the fields if `known` has only names. `model`: `provider/model`, for
+ * the warning.
  */
 export function effortFields(
   effort: Effort,
@@ -54,7 +54,7 @@ function distance(effort: Effort, other: string): number {
   return steps < 0 ? 0.5 - steps : steps
 }
 
-/** When a model reasons. */
+/** The requests in which a model reasons. */
 export type Reasons = 'never' | 'when-asked' | 'by-default' | 'always'
 
 export const isReasons: QuirkCheck = oneOf('never', 'when-asked', 'by-default', 'always')

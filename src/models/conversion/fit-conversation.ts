@@ -26,20 +26,20 @@ export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 export interface ConversationRules {
   systemMessages: SystemMessages
   messageOrder: MessageOrder
-  /** Whether a conversation may end with an answer of the model, which the model then continues. */
+  /** Whether a conversation may end with an answer. The model then continues the answer. */
   endsWithAnswer: boolean
-  /** Whether an image or file in a tool result must be moved to a user message, because the server accepts it only in user messages. */
+  /** Whether the server accepts this image or file in user messages but not in tool results. */
   movesPart(part: ImagePart | FilePart): boolean
 }
 
-/** The user message that is added before a conversation that begins with another role, for servers that require a user message first. */
+/** Inserted as a user message if the server requires the conversation to begin with one. */
 export const beginning = '[the conversation begins here]'
-/** The user message that is added after a conversation that ends with an answer, for servers that don't accept such a conversation. */
+/** Added as a user message if the server does not accept a conversation that ends with an answer. */
 const continuing = '[continue]'
 
 /**
  * The message that is inserted between tool results and a user message. Mistral's own client uses the same text:
- * https://github.com/mistralai/mistral-vibe. The API refuses an empty text.
+ * https://github.com/mistralai/mistral-vibe
  */
 const bridge: ChatMessage = { role: 'assistant', content: 'Understood.' }
 
@@ -83,10 +83,7 @@ function isSystem(message: ChatMessage): message is ChatMessage & { role: 'syste
   return message.role === 'system'
 }
 
-/**
- * Moves parts that the server accepts only in user messages into a user message after the tool results. A note replaces each moved part in
- * the result.
- */
+/** Moves images and files from tool results to a user message that follows the results. A note replaces each moved part. */
 function withMovedParts(messages: readonly ChatMessage[], movesPart: (part: ContentPart) => boolean): readonly ChatMessage[] {
   const fitted: ChatMessage[] = []
   let moved: ContentPart[] = []
@@ -125,7 +122,7 @@ function inOrder(messages: readonly ChatMessage[], alternates: boolean): readonl
   return ordered
 }
 
-/** Returns the two messages joined. Undefined if the two messages may follow each other. */
+/** Joins two messages of the same role. Returns undefined if the messages may stay separate. */
 function joinedWith(last: ChatMessage, message: ChatMessage): ChatMessage | undefined {
   if (last.role === 'user' && message.role === 'user') return { ...message, content: joinedContent(last.content, message.content) }
   if (last.role !== 'assistant' || hasToolCalls(last) || message.role !== 'assistant') return undefined

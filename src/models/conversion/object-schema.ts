@@ -16,8 +16,8 @@ export interface ObjectSchema {
   /** The keywords and property names that the API does not accept. */
   removed: readonly string[]
   /**
-   * Schemas that the arguments must match in addition to `schema`. They state the rules that were lost with the removed keywords and
-   * property names, one rule per schema.
+   * The rules that `schema` can't express because of the removed keywords and names. Each rule is a schema that the arguments must also
+   * match.
    */
   beyond: readonly JsonObject[]
 }
@@ -61,17 +61,17 @@ interface Scope {
   partsLeft: number
 }
 
-/** A schema without keywords that combine schemas. */
+/** A schema after its `allOf`, `anyOf`, `oneOf` and `$ref` were merged into it. */
 interface Flat {
   properties: JsonObject
   required: string[]
   /** The keywords that stay unchanged. */
   rest: JsonObject
-  /** The additional rules. */
+  /** Rules that the other fields can't express, as schemas. */
   beyond: JsonObject[]
 }
 
-/** `open`: the references that are being resolved. */
+/** `open`: the references that are being resolved, to detect recursion. */
 function flatten(schema: JsonObject, scope: Scope, open: ReadonlySet<string>): Flat {
   const { $ref, allOf, anyOf, oneOf, not, enum: values, const: value, type: _, properties, required, ...rest } = schema
   const flat: Flat = { properties: { ...plain(properties) }, required: namesIn(required), rest, beyond: [] }
@@ -106,7 +106,7 @@ function flattenPart(part: JsonObject, scope: Scope, open: ReadonlySet<string>):
   return { properties: {}, required: [], rest: {}, beyond: [] }
 }
 
-/** Adds a schema that must match in addition. */
+/** Merges a schema that values must also match. */
 function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void {
   for (const [name, given] of Object.entries(properties)) {
     const [own, schema] = [fieldOf(flat.properties, name), plain(given)]
@@ -117,7 +117,7 @@ function addPart(flat: Flat, { properties, required, rest, beyond }: Flat): void
   flat.beyond.push(...beyond)
 }
 
-/** Adds alternative schemas. At least one of them must match. */
+/** Merges alternatives. A value must match at least one of them. */
 function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[]): void {
   for (const name of union(variants.map(({ properties }) => Object.keys(properties)))) {
     const schemas = variants.map(({ properties }) => fieldOf(properties, name)).filter(isJsonObject)
@@ -134,7 +134,7 @@ function addAlternatives(flat: Flat, keyword: string, variants: readonly Flat[])
   flat.beyond.push({ [keyword]: rules })
 }
 
-/** Returns the rules of a variant that are not part of the joined object. */
+/** Returns the rules of a variant that the joined object does not state. */
 function beyondOf({ properties, required, rest, beyond }: Flat, joined: Flat): JsonObject {
   const { title: _, ...others } = rest
   const isClosed = rest.additionalProperties === false
@@ -161,12 +161,10 @@ function mayBeObject({ type }: JsonObject): boolean {
   return type === undefined || [type].flat().includes('object')
 }
 
-/** Returns a schema that matches only values that all of the given schemas match. */
 function all(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('allOf', schemas)
 }
 
-/** Returns a schema that matches values that at least one of the given schemas matches. */
 function any(schemas: readonly JsonObject[]): JsonObject {
   return oneOrMany('anyOf', schemas)
 }

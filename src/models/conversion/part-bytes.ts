@@ -66,7 +66,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // The text is returned unchanged, because its percent sign is literal.
+    // An invalid escape means that the percent sign is literal.
     return text
   }
 }

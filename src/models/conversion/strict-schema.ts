@@ -17,9 +17,9 @@ const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
 const most = { levels: 10, properties: 5000, enumValues: 1000, characters: 120_000, longEnumValues: 250, longEnumCharacters: 15_000 }
 
 /**
- * Whether OpenAI's API accepts a schema with `strict: true`. If the API does not accept the schema, it refuses the whole request. The root
- * must be an object. Every object must be closed, and all of its properties required. All keywords and sizes must be within the documented
- * subset. Features that the documentation does not mention count as unsupported.
+ * Whether OpenAI's API accepts a schema with `strict: true`. For any other schema, the API refuses the whole request. The root must be an
+ * object. Every object must set `additionalProperties: false` and require all of its properties. All keywords and sizes must be within the
+ * documented subset. Features that the documentation does not mention count as unsupported.
  * https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
 export function isStrictSchema(schema: JsonObject): boolean {

@@ -10,7 +10,7 @@ export function fitToolChoice(choice: ToolChoice, taken: readonly string[]): Too
   return kind === 'named' && taken.includes('required') ? 'required' : undefined
 }
 
-/** Returns the warning that another choice was sent, or none. */
+/** Returns the warning that another choice or no choice was sent. */
 export function choiceWarning(asked: ToolChoice, sent: ToolChoice | undefined, provider: string): string {
   const what = sent === undefined ? 'nothing was' : `'${String(sent)}' was`
   return `The tool choice ${JSON.stringify(asked)} is not supported by ${provider}; ${what} sent instead`

@@ -18,7 +18,6 @@ export const usualCallIds: CallIdRule = { pattern: '^[a-zA-Z0-9_-]{1,64}$', leng
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Returns the id if it matches the pattern, otherwise a hash of the id. */
 export function fitCallId(id: string, { pattern, length }: TakenIds): string {
   return pattern.test(id) ? id : hashedId(id, length)
 }
@@ -37,7 +36,7 @@ export class CallIds {
     else this.#taken = { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  /** Called once per call, in the order of the conversation. */
+  /** Call this once per call, in the order of the conversation. */
   ofCall({ id, function: { name } }: ToolCall): string {
     const index = String(this.#calls++)
     const numbered = this.#template?.replace(/NAME|INDEX/g, (word) => (word === 'NAME' ? legalName(name) : index))
@@ -63,12 +62,10 @@ function hashedId(id: string, length: number): string {
   return fitted
 }
 
-/**
- * The arguments that are sent for an earlier call whose arguments are not a JSON object: the model's text (`'keep'`) or `{}` (`'empty'`).
- */
+/** What to send if the arguments of an earlier call are not a JSON object: the model's text (`'keep'`) or `{}` (`'empty'`). */
 export type MalformedArguments = 'keep' | 'empty'
 
-/** `JSON.stringify` throws for data that is nested several thousand levels deep. `JSON.parse` does not. */
+/** Maximum nesting of arguments. `JSON.parse` accepts deeper data, but `JSON.stringify` throws at several thousand levels. */
 const mostLevels = 1_000
 
 /** Parses a call's arguments for an API that accepts only an object. Returns `{}` for any other text. */
@@ -77,7 +74,7 @@ export function argumentsObject(json: string): JsonObject {
   return args === undefined || isDeeperThan(mostLevels, args) ? {} : args
 }
 
-/** Parses a JSON object. Returns undefined for any other text, because the API would refuse the request. */
+/** Parses a JSON object. Returns undefined for any other text. */
 export function objectIn(json: string): JsonObject | undefined {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : undefined

@@ -7,7 +7,7 @@ const numberWord = new RegExp(`(?<![\\w-])(?:${numbers.join('|')})(?![\\w-])`, '
 const earlier =
   /\b(?:(?:its|their|this|that) (line count|number of lines|lines|length|size|bytes)|(?:the )?(?:it|that|this|result|answer|count|total)(?: (?:number|result|count))?)\b/g
 const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
-/** An operand that is not followed by a power or a modulo, which could apply to it. */
+/** An operand that no power or modulo follows. */
 const alone = `(${operand}%?)(?! *[\\d.^%])`
 
 /** Replaces words by operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */
@@ -50,7 +50,7 @@ function toExpression(words: string): string | undefined {
   return tokens.replace(/(?<=sqrt) |(?<=\() | (?=\))| (?=%(?: of| [-+*/^)]|$))/g, '').replace(/(?<=^|\(|[*/^] )- /g, '-')
 }
 
-/** Reads arithmetic in signs or words. It may refer to the previous result. */
+/** Reads arithmetic in signs or words, which may refer to the previous result. */
 export function readArithmetic(clause: string): Question | undefined {
   let unit: 'lines' | 'bytes' | undefined
   const referring = clause

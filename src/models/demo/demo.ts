@@ -6,8 +6,8 @@ import { nextStep, type WantedCall } from './step.ts'
 
 /**
  * A built-in model that needs neither a key nor a network. It is a set of rules, not a language model. It knows the requests of
- * `examplesFor`, calls of tools by name, and arithmetic with earlier results. It answers only requests of which it understands every word.
- * It refuses all other requests in one line. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
+ * `examplesFor`, calls of tools by name, and arithmetic with earlier results. It answers a request only if it understands every word. It
+ * refuses all other requests in one line. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
  */
 export function demoModel(): ChatModel {
   return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }
@@ -37,7 +37,7 @@ function stepFor({ messages, tools = [], toolChoice }: ModelRequest): { calls: W
   return { calls: [], text: `I would need the tool \`${calls[0].tool}\` for that, and may not call it here.` }
 }
 
-/** Gives the calls ids that are new in the conversation. The same conversation always gets the same ids. */
+/** Assigns ids that the conversation does not contain yet. The same conversation always gets the same ids. */
 function callsOf(messages: readonly ChatMessage[], wanted: readonly WantedCall[]): ToolCall[] {
   const taken = new Set(messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : [])))
   let count = taken.size

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, withoutUndefined } from '../../core/messages.ts'
 import { excerpt, type MadeCall, type Question, type Unresolved, type Words } from './reading.ts'
 
-/** Maps the name or the extension of a kind of files to its label and glob. */
+/** Labels and globs of file types, by name (`typescript`) or extension (`ts`). */
 const kinds = new Map<string, { label: string; pattern: string }>()
 const table = 'TypeScript ts,tsx,mts,cts|JavaScript js,jsx,mjs,cjs|Python py|Markdown md|JSON json|YAML yaml,yml|HTML html|CSS css'
 for (const [label = '', endings = ''] of table.split('|').map((entry) => entry.split(' '))) {
@@ -32,7 +32,7 @@ function bullets(head: string, lines: readonly string[], count: number): string 
 type Item = JsonObject & { path: string }
 const isItem = (value: Json): value is Item => isJsonObject(value) && typeof value.path === 'string'
 
-/** Describes a list of files: by its first file if it is sorted, otherwise by the number of files, the number of lines, or all paths. */
+/** Describes a list of files. If the list is sorted, only its first file is described. */
 const tellFiles: Question['tell'] = (result, args) => {
   if (!isJsonObject(result) || typeof result.count !== 'number' || !Array.isArray(result.files)) return undefined
   const { count, totalLines } = result
@@ -46,7 +46,7 @@ const tellFiles: Question['tell'] = (result, args) => {
   return bullets(`${head}:${note}`, paths, count)
 }
 
-/** Describes the first file of a sorted list, and the files that are equal to it in that order. */
+/** Describes the first file of a sorted list, and all files with the same value. */
 function tellFirst(files: readonly Item[], args: JsonObject, count: number): string {
   const key = args.sort === 'lines' ? 'lines' : args.sort === 'size' ? 'bytes' : 'modified'
   const [first, ...others] = files.filter((file) => file[key] !== undefined)

@@ -24,7 +24,7 @@ export function readNamedCall(clause: string, tools: readonly ToolDefinition[]):
 const pair =
   /\s*(?:,|and\b)?\s*["'`]?([A-Za-z_][\w-]*)["'`]?(\s*[=:]\s*|\s+(?:is\s+)?)("(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|\[[^\]]*\]|\{[^}]*\}|[^\s,"'`[{][^\s,]*)/iy
 
-/** Reads arguments: `city="Oslo", days=2`; `city Oslo and days 2`, if the tool has these names; or only `Oslo`, for the first parameter. */
+/** Reads arguments such as `city="Oslo", days=2` or `city Oslo and days 2`. A single value, such as `Oslo`, is the first parameter. */
 function readArguments(text: string, parameters: Readonly<Record<string, unknown>> = {}, isCommand: boolean): JsonObject | undefined {
   const { properties, required } = parameters
   const schemas = new Map<string, unknown>(typeof properties === 'object' && properties !== null ? Object.entries(properties) : [])

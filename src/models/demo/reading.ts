@@ -50,7 +50,7 @@ export class Words {
   }
 }
 
-/** Returns the number in a result, for arithmetic with it. */
+/** Returns the number in a result. Undefined if the result has none. */
 export function numberIn({ tool, args, result }: MadeCall, unit?: 'lines' | 'bytes'): string | undefined {
   const value = jsonIn(result?.text ?? '')
   const [file] = isJsonObject(value) && Array.isArray(value.files) ? value.files : []

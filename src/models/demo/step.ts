@@ -10,7 +10,7 @@ const printed = /^(?:<command line=.*>\n[\s\S]*?<\/command>\s*)+/
 
 export type WantedCall = Pick<MadeCall, 'tool' | 'args'>
 
-/** Returns the calls still needed for the last user message, or the answer. Uses later calls, and the last call before that message. */
+/** Returns the calls that the last user message still needs, or the answer. */
 export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): { calls: WantedCall[]; text: string } {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[at]
@@ -34,7 +34,7 @@ export function nextStep(messages: readonly ChatMessage[], tools: readonly ToolD
     const { tool } = reading
     const args = typeof reading.args === 'function' ? reading.args(before) : reading.args
     if (args === 'dead end') continue
-    // Calls are made in the order of the clauses, so a later clause must wait for this clause.
+    // Later clauses must wait, because calls are made in the order of the clauses.
     if (args === 'waiting') break
     if (typeof args === 'string') return decline(request, args)
     const index = made.findIndex((call) => call.tool === tool)

@@ -15,7 +15,7 @@ export interface Kind {
   code: ErrorCode
   /** Whether the same request may succeed later. */
   retryable: boolean
-  /** Whether the account has no credit, or its plan is used up, so that waiting for a minute does not help. */
+  /** Whether the account has no credit or its plan is used up. Waiting for a minute does not help then. */
   isOutOfCredit?: true
 }
 
@@ -25,7 +25,7 @@ export interface Kind {
  */
 export function kindOf(told: Told): Kind {
   const { status } = told
-  // A server error is rarely caused by the request, whatever its message says.
+  // For a 5xx status, the message is not trusted: the request is rarely the cause.
   const isAboutRequest = status === undefined || (status >= 400 && status < 500)
   if (says(told, malformedCall)) return { code: 'bad_response', retryable: true }
   if (hasCode(told, overflowCodes)) return { code: 'context_overflow', retryable: false }
@@ -56,7 +56,7 @@ function isOutOfQuota(told: Told): boolean {
 // https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html
 const malformedCall = /tool_use_failed|output_parse_failed|json_validate_failed|invalid sequence as part of ToolUse/i
 
-// `request_too_large` is Anthropic's limit in bytes. A shorter conversation also helps in this case.
+// `request_too_large` is Anthropic's limit in bytes, which a shorter conversation also avoids.
 const overflowCodes =
   /context_?length|context_?size|context_?window|context_too_l|context_overflow|max_prompt_tokens|prompt_too_l|input_too_l|request_too_large|^1261$/i
 
@@ -105,7 +105,7 @@ const overflowWords: readonly RegExp[] = [
   /tokens to keep from the initial prompt/i,
   // watsonx.ai
   /input tokens \d* ?cannot exceed/i,
-  // OpenAI's limits on characters and on messages. Does not match its limit on a tool's description
+  // OpenAI's limits on characters and on messages, but not its limit on a tool's description
   /invalid '(messages|input)[^']*': (string|array) too long/i,
   // Moonshot's limit in bytes
   /total message size \d+ exceeds/i,
@@ -149,10 +149,7 @@ const quotaWords: readonly RegExp[] = [
   /余额不足|欠费|请充值|资源包|额度.{0,6}(不足|用完|用尽|耗尽|上限)|(使用|用量|调用次数).{0,4}上限/,
 ]
 
-/**
- * Texts that don't always mean an exhausted quota. Gemini also uses them for its quotas per minute, and then says how long to wait. Bedrock
- * has limits on tokens per day.
- */
+/** Texts that don't always mean an exhausted quota. Gemini also uses them for its quotas per minute, and then says how long to wait. */
 const ambiguousQuotaWords = /exceeded your current quota|plan and billing|\bper day\b/i
 
 const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]P[MS]([^a-z]|$)|concurren|allocated quota/i
@@ -160,7 +157,7 @@ const perMinute = /\bper[ _-]?(minute|min|second|sec)\b|PerMinute|(^|[^a-z])[RT]
 const rateCodes = /^base_resp_(1002|1039|1041)$|rate.?limit|too_many_requests|throttl|resource_exhausted|token_quota/i
 const rateWords =
   /rate.?limit|too many requests|throttl|\bper[ _-]?(minute|min|second|sec|day)\b|\b[RT]P[MDS]\b|concurrency|please wait|quota|速率|频率|并发/i
-/** Messages for a request that is larger than the limit for a whole minute. Waiting does not help then. */
+/** Messages about a request that alone exceeds the limit per minute. Waiting does not help then. */
 const neverFits = /request too large|must be reduced/i
 
 const filter =

@@ -25,14 +25,13 @@ export interface ProviderFailure {
   body: unknown
 }
 
-/** The parsed body of an error. */
 interface ErrorBody {
   message: string
   /** All of the provider's error codes and types, the most specific first. */
   codes: string[]
-  /** The objects that the error consists of. */
+  /** The JSON objects that were found in the body, including nested errors. */
   parts: JsonObject[]
-  /** The model's output that the provider could not read as a call. */
+  /** The model's output, if the provider refused it as a malformed call. */
   written?: string
 }
 
@@ -77,7 +76,7 @@ function mayRetry({ code, retryable, isOutOfCredit }: Kind, shouldRetry: string 
 /** The texts of malformed calls. They are stored outside the error, because errors are logged and a call may contain secrets. */
 const writtenCalls = new WeakMap<ModelError, string>()
 
-/** Returns the model's output, if the provider refused it as a malformed call and quoted it. */
+/** Returns the malformed call that the provider's error quotes. Undefined if it quotes none. */
 export function writtenCallOf(error: ModelError): string | undefined {
   return writtenCalls.get(error) ?? (error.cause instanceof ModelError ? writtenCallOf(error.cause) : undefined)
 }
@@ -107,7 +106,7 @@ export function connectionError(thrown: unknown, context: ErrorContext): ModelEr
   })
 }
 
-/** Creates the `invalid_option` error for a request that can't be sent, such as a request with a line break in a header. */
+/** Creates the `invalid_option` error for a request that can't be sent, for example because a header contains a line break. */
 function requestError(cause: unknown, context: ErrorContext): ModelError {
   // The message of `Headers` quotes the value, which may be a secret.
   const got = messageOf(rootCause(cause)).replace(/".*"/s, 'a value that')
@@ -156,7 +155,7 @@ function fieldsOf({ provider, model, partial }: ErrorContext): Pick<ModelErrorFi
 }
 
 function clean(message: string, { secrets }: ErrorContext): string {
-  // If the text was cut, it may end with half a surrogate pair.
+  // A text that was cut may end with half a surrogate pair, which `toWellFormed` replaces.
   return redactText(withoutPage(message), secrets).toWellFormed()
 }
 
@@ -180,7 +179,7 @@ export function tellsError(value: JsonObject): boolean {
 
 const successCodes = /^(0|200|ok|success|succeeded)$/i
 
-/** The number of nested errors that are read. */
+/** Maximum depth of nested errors. */
 const mostNested = 4
 
 /**
@@ -229,8 +228,8 @@ function firstOf(value: Json | undefined): Json | undefined {
 }
 
 /**
- * Returns the message of an error. The field is `detail` (a list) at FastAPI; API Gateway writes `Message`; MiniMax `status_msg`; Qianfan
- * `errmsg`; Apigee `fault.faultstring`; iFlytek `header.message`; Tencent `Response.Error.Message`; RFC 9457 `title`.
+ * Returns the message of an error. Fields: `detail` (a list) of FastAPI, `Message` of API Gateway, `status_msg` of MiniMax, `errmsg` of
+ * Qianfan, `fault.faultstring` of Apigee, `header.message` of iFlytek, `Response.Error.Message` of Tencent, `title` of RFC 9457.
  */
 function messageIn(error: JsonObject, depth = 0): string | undefined {
   const { detail } = error
@@ -284,7 +283,7 @@ function cut(whole: string): string {
 }
 
 /**
- * Returns the innermost cause of an error. Clients wrap Node's error, which says what happened. If a host has several addresses, a failed
+ * Returns the innermost cause of an error, which is usually Node's error with the actual reason. If a host has several addresses, a failed
  * connection is an AggregateError without a message.
  */
 function rootCause(thrown: unknown): unknown {

@@ -47,8 +47,8 @@ const limits: readonly string[] = [
 ]
 
 /**
- * Returns the time in milliseconds until the limit that refused a request resets. Call this only if a limit was the reason for the failure:
- * providers send these headers with every response.
+ * Returns the milliseconds until the exceeded limit resets. Call this only for an exceeded limit: providers send these headers with every
+ * response.
  */
 export function readLimitReset(headers: HeaderReader): number | undefined {
   const now = clockOf(headers)
@@ -56,8 +56,7 @@ export function readLimitReset(headers: HeaderReader): number | undefined {
   for (const limit of limits) {
     const wait = readMoment(headers.get(limit.replace('*', 'reset')), now)
     const remaining = Number.parseFloat(headers.get(limit.replace('*', 'remaining')) ?? '')
-    // If requests are left in a limit on requests, another limit refused this request. A limit on tokens can refuse it even if some tokens
-    // are left.
+    // A limit on requests was not exceeded if requests remain. A limit on tokens may be exceeded even if tokens remain.
     const isOther = remaining >= 1 && !limit.includes('token')
     if (wait !== undefined && !isOther) found.push({ wait, remaining })
   }
@@ -158,8 +157,7 @@ function readDuration(text: string): { ms: number; end: number } | undefined {
 }
 
 /**
- * Returns the current time for comparison with dates in headers, which use the server's clock. If the client's clock differs from it,
- * returns the server's time.
+ * Returns the current time, to compare it with dates in headers. Uses the server's clock if the client's clock differs from the server's.
  */
 function clockOf(headers: HeaderReader): number {
   const own = Date.now()

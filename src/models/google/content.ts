@@ -25,7 +25,7 @@ interface CallPiece {
   isOpen: boolean
 }
 
-/** Fields with images and files, which toolloop does not show to the user. Their parts are kept, and a warning is added. */
+/** Fields with images and files. The parts are kept but not displayed, and a warning is added. */
 const shown = ['inlineData', 'fileData']
 
 /**
@@ -36,7 +36,7 @@ export class GoogleContent {
   readonly warnings: string[] = []
   readonly #calls: ToolCallAccumulator
   readonly #sink: ModelSink | undefined
-  /** Maps the name under which a tool was sent to the tool's own name. */
+  /** The original names of renamed tools, by the names that were sent. */
   readonly #names: ReadonlyMap<string, string>
   readonly #pieces: Piece[] = []
   readonly #callsById = new Map<string, CallPiece>()
@@ -78,7 +78,7 @@ export class GoogleContent {
     else this.#keep(part)
   }
 
-  /** Returns the layout of the response. `positions`: the position of each call's part, in the order of the calls. */
+  /** Returns the layout of the response. `positions`: for each call, the position of its part. */
   layout(positions: readonly (number | undefined)[]): LayoutPiece[] {
     return this.#pieces.flatMap((piece): LayoutPiece[] => {
       if (piece.kind === 'kept') return [{ block: piece.part }]
@@ -138,7 +138,7 @@ export class GoogleContent {
     if (!call.isOpen) this.#endArguments(call)
   }
 
-  /** If `name` is another piece of the last call's name, appends it and returns that call. */
+  /** If `name` continues the name of the last call, appends it and returns that call. */
   #namedFurther(name: string | undefined, id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (name === undefined || last === undefined || !this.#calls.isNamePiece(last.number, name)) return undefined
@@ -156,7 +156,7 @@ export class GoogleContent {
     return (begins ? undefined : this.#continuedCall(id)) ?? this.#openCall(id, begins ? name : undefined)
   }
 
-  /** Returns the call that a part without a name continues. Arguments may arrive in a separate part. */
+  /** Returns the call that a part without a name continues, because arguments may arrive in a separate part. */
   #continuedCall(id: Json | undefined): CallPiece | undefined {
     const last = this.#lastCall
     if (typeof id !== 'string' || id === '') return last
@@ -215,7 +215,7 @@ function argumentsText(args: Json): string {
   try {
     return typeof args === 'string' ? args : JSON.stringify(args)
   } catch {
-    // The arguments are nested so deeply that they could be parsed but not serialized.
+    // `JSON.stringify` throws for arguments that are nested too deeply.
     return 'arguments nested too deep'
   }
 }

@@ -32,15 +32,15 @@ export function googleModel(settings: GoogleModelSettings): ChatModel {
   return client.model(new GoogleApi(provider, model, quirks, settings.providerOptions), capabilitiesOf(settings, quirks))
 }
 
-/** The placeholder for a missing key. The SDK requires a key. */
+/** The placeholder for a missing key, because the SDK requires a key. */
 const noKey = 'none'
 
 /** Turns off the SDK's own loops, because the agent loop handles calls and length limits. */
 const noLoops: GenerateContentConfig = { automaticFunctionCalling: { disable: true }, automaticContinuation: false }
 
 /**
- * The API key or project, and the base URL. `apiKey` is `''` if the credentials are in the headers of the settings, or if the machine's own
- * credentials are used. `baseURL` is `''` for the SDK's default address.
+ * `apiKey` is `''` if `settings.headers` contain the credentials, or if the machine's own credentials are used. `baseURL` is `''` for the
+ * SDK's default address.
  */
 interface GoogleAccess extends Access {
   project: string
@@ -57,7 +57,7 @@ function googleClient(settings: ModelSettings, preset: ProviderPreset, quirks: G
     findAccess: () => (quirks.service === 'vertex' ? findVertexAccess(settings, preset) : findGeminiAccess(settings, preset)),
     async open(access) {
       const { GoogleGenAI } = await importSdk(settings.provider)
-      // Silences the SDK. Otherwise, it would print which of several credentials it uses.
+      // Silences the SDK, which otherwise prints the credentials it chose.
       return quietly(() => new GoogleGenAI(optionsOf(access, settings, quirks)))
     },
     async ask(sdk, { params, stream }, exchange) {
@@ -114,7 +114,7 @@ function optionsOf(
   { headers }: ModelSettings,
   quirks: GoogleQuirks,
 ): GoogleGenAIOptions {
-  // The SDK appends the API version. Some base URLs already contain a version.
+  // Splits off a version in the base URL, because the SDK appends the version.
   const [, address = baseURL, written] = /^(.*?)\/?(?:\/(v\d\w*)\/?)?$/.exec(baseURL) ?? []
   const vertexai = quirks.service === 'vertex'
   const apiVersion = written ?? (quirks.apiVersion === 'beta' ? (vertexai ? 'v1beta1' : 'v1beta') : quirks.apiVersion)

@@ -15,7 +15,7 @@ interface Place {
 const step = /\.([^.[\]'"]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/y
 
 /**
- * Collects the arguments of a call that arrive value by value, as Vertex AI's `partialArgs`. A text arrives in several pieces.
+ * Collects the arguments of a call from Vertex AI's `partialArgs`: each value arrives separately, and a text in several pieces.
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
 export class PartialArgs {
@@ -27,7 +27,7 @@ export class PartialArgs {
     for (const piece of Array.isArray(pieces) ? pieces : []) if (isJsonObject(piece)) this.#add(piece)
   }
 
-  /** The arguments. If the path of a piece can't be resolved, this is a text that is not valid JSON, so that no arguments are guessed. */
+  /** The arguments. A piece with an invalid path makes this a text that is not valid JSON, so that no arguments are guessed. */
   get value(): JsonObject | string {
     return this.#unreadable === undefined ? this.#root : `unreadable arguments at ${this.#unreadable}`
   }
@@ -52,7 +52,7 @@ function givenValue({ stringValue, numberValue, boolValue, nullValue }: JsonObje
   return stringValue ?? numberValue ?? boolValue ?? (nullValue === undefined ? undefined : null)
 }
 
-/** Resolves a path, and creates the objects and arrays on it. Undefined for an invalid path, and for a path beyond the end of an array. */
+/** Resolves a path. Creates missing objects and arrays. Undefined for an invalid path, and for a path beyond the end of an array. */
 function locate(root: JsonObject, path: string): Place | undefined {
   const keys = keysOf(path)
   const last = keys?.pop()

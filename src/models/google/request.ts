@@ -11,7 +11,7 @@ import { geminiJsonSchema, openAPISchema } from './schema.ts'
 import { GoogleWire, wireName } from './wire.ts'
 
 export interface GoogleBody extends ApiRequest {
-  /** Maps the name under which a tool is sent to the tool's own name, if the two differ. */
+  /** The original names of renamed tools, by the names that are sent. */
   names: ReadonlyMap<string, string>
 }
 
@@ -47,7 +47,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
     const hasTools = declared.length > 0 || theirs.length > 0
     const tools = declared.length === 0 ? theirs : [{ functionDeclarations: declared }, ...theirs]
     const { system, contents: ours } = this.#converse(request, warnings)
-    // The SDK copies these fields into the body. Apart from them, it sends only parameters that it knows.
+    // The SDK copies `extraBody` into the request body. It drops all other fields that it does not know.
     const extraBody = {
       ...others,
       ...optional('generationConfig', generation),
@@ -73,7 +73,7 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
 
   /**
    * Moves all system messages to the start, because the API does not support later system messages. All results of a turn are sent in one
-   * `Content`. Consecutive model messages are also joined, because a `Content` with calls must directly follow one with the role `user`.
+   * `Content`. Consecutive model messages are joined, because a `Content` with calls must directly follow a `Content` with the role `user`.
    */
   #converse({ messages }: ModelRequest, warnings: Set<string>): { system: JsonObject[]; contents: JsonObject[] } {
     const system: JsonObject[] = []
@@ -142,7 +142,6 @@ export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   }
 }
 
-/** Maps the name under which a tool is sent to the tool's own name, if the two differ. */
 function renamedTools({ tools = [] }: ModelRequest): ReadonlyMap<string, string> {
   const names = tools.map(({ function: { name } }) => name)
   return new Map(names.flatMap((name) => (wireName(name) === name ? [] : [[wireName(name), name]])))
@@ -157,7 +156,6 @@ function optional(name: string, fields: JsonObject): JsonObject {
   return Object.keys(fields).length === 0 ? {} : { [name]: fields }
 }
 
-/** Returns the fields that are not in `others`. */
 function without(fields: JsonObject, others: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(others, name)))
 }

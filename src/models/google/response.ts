@@ -31,9 +31,7 @@ export class GoogleResponse implements ResponseReader {
   #id: string | undefined
   #model: string | undefined
 
-  /**
-   * `toolNames`: the tools of the request. `names`: maps the name under which a tool was sent to the tool's own name, if the two differ.
-   */
+  /** `names`: the original names of renamed tools, by the names that were sent. */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, names: ReadonlyMap<string, string>) {
     this.#context = context
     this.#sink = sink
@@ -52,7 +50,6 @@ export class GoogleResponse implements ResponseReader {
     return isPause(this.#finish) && this.#continuationToken !== undefined
   }
 
-  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#content
     const usage = this.#totalUsage()
@@ -85,7 +82,7 @@ export class GoogleResponse implements ResponseReader {
     return token
   }
 
-  /** Returns the complete response. Called once, when `hasFinished` is true. Throws if the provider reports that generation failed. */
+  /** Throws if the provider reports that generation failed. */
   finish(): ModelResponse {
     const isCut = !this.#content.endCalls()
     const calls = this.#calls.finish(this.#sink)

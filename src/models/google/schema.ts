@@ -30,7 +30,7 @@ export function geminiJsonSchema({ $schema: _, ...schema }: JsonObject): JsonObj
 
 interface Scope {
   root: JsonObject
-  /** The references that are being resolved, so that a recursive reference ends. */
+  /** The references that are being resolved, to detect recursion. */
   open: ReadonlySet<string>
 }
 
@@ -74,7 +74,7 @@ function propertiesOf(properties: JsonObject, required: Json | undefined, scope:
   }
 }
 
-/** Converts alternatives. The API accepts hardly any other field beside `anyOf`. */
+/** Converts alternatives. Other keywords are dropped, because the API accepts hardly any of them beside `anyOf`. */
 function convertAlternatives(list: readonly Json[], { description }: JsonObject, scope: Scope): JsonObject {
   const isNull = (one: Json) => isJsonObject(one) && one.type === 'null'
   const others = list.filter((one) => !isNull(one)).map((one) => convert(one, scope))

@@ -19,12 +19,11 @@ import { geminiJsonSchema, openAPISchema } from './schema.ts'
 
 type CallNames = ReadonlyMap<string, string>
 
-/** A message as parts. */
 export interface WireMessage {
-  /** `results`: tool results. All results of a turn are sent together, in one `Content` of their own with the role `user`. */
+  /** The results of a turn (`results`) are sent together, in a separate `Content` with the role `user`. */
   kind: 'system' | 'user' | 'model' | 'results'
   parts: JsonObject[]
-  /** The names under which the calls of this message are sent. The keys are the ids that the calls have in the conversation. */
+  /** The tool name that is sent for each call of this message, by call id. */
   callNames?: CallNames | undefined
 }
 
@@ -61,7 +60,7 @@ export class GoogleWire {
     return { name, ...words, ...withoutUndefined({ parameters: openAPI }) }
   }
 
-  /** `callNames`: the names under which earlier calls were sent, for the tool results that answer them. */
+  /** `callNames`: the tool names that were sent for earlier calls, by call id. */
   message(message: ChatMessage, callNames: CallNames | undefined, warnings: Set<string>): WireMessage {
     switch (message.role) {
       case 'system':
@@ -77,7 +76,7 @@ export class GoogleWire {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
         const toPart = (call: ToolCall, fields?: JsonObject): JsonObject => ({ ...this.#callPart(call), ...fields })
-        // If the message has been changed since, the positions of its parts are unknown.
+        // If the message was edited after it arrived, the positions of its parts are unknown.
         const parts = laidOut(message.content, calls, readLayout(data.layout), { text: textPart, call: toPart }) ?? [
           ...textPart(message.content),
           ...calls.map((call) => toPart(call)),
@@ -94,8 +93,8 @@ export class GoogleWire {
   }
 
   /**
-   * Adds a placeholder signature to the first call of a message, because the API requires a signature. None is added if the model signed
-   * the call or a part before it: https://ai.google.dev/gemini-api/docs/thought-signatures
+   * Adds a placeholder signature to the first call of a message, because the API requires a signature. Not needed if the model signed the
+   * call or a part before it: https://ai.google.dev/gemini-api/docs/thought-signatures
    */
   #signed(parts: JsonObject[]): JsonObject[] {
     const { missingSignature } = this.#quirks
@@ -105,7 +104,7 @@ export class GoogleWire {
     return parts.map((part, at) => (at === first ? { ...part, thoughtSignature: missingSignature } : part))
   }
 
-  /** Converts a result. It must be an object with one of two keys that the API knows: https://ai.google.dev/api/caching#FunctionResponse */
+  /** Converts a result to the object with `output` or `error` that the API expects: https://ai.google.dev/api/caching#FunctionResponse */
   #result(
     { toolCallId, name, content, isError }: ChatMessage & { role: 'tool' },
     callNames: CallNames | undefined,
@@ -135,7 +134,7 @@ export class GoogleWire {
   movesPart(part: ImagePart | FilePart): boolean {
     const { contentParts, resultParts } = this.#quirks
     if (!contentParts.includes(part.type) || resultParts.includes(part.type)) return false
-    // The service accepts URLs only from some servers.
+    // A part with a URL is not moved, because the service accepts URLs only from some servers.
     return googleResultPart(part) !== undefined
   }
 
@@ -164,6 +163,6 @@ export function wireName(name: string): string {
 }
 
 function textPart(text: string, fields?: JsonObject): JsonObject[] {
-  // A signature may be on a part with empty text, and must stay on that part.
+  // A part with empty text is sent if it carries a signature.
   return text === '' && fields === undefined ? [] : [{ text, ...fields }]
 }

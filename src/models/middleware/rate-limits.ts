@@ -10,8 +10,8 @@ const limiters = new Map<string, RateLimiter>()
 let sweepAt = 1_000
 
 /**
- * Wraps a model so that its requests wait until they are within the limits of the model and of its provider. If the provider refuses a
- * request and says how long to wait, other requests wait too, unless that time is longer than `maxRetryDelayMs`.
+ * Wraps a model so that its requests wait until they are within the limits of the model and of its provider. If the provider says how long
+ * to wait, other requests wait too, unless the time is longer than `maxRetryDelayMs`.
  */
 export function withRateLimits(
   model: ChatModel,
@@ -42,7 +42,7 @@ export function withRateLimits(
       await model.prepare?.()
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      // The key and the address may be set or changed in the environment later.
+      // Determined for each request, because the key and the address may change in the environment.
       const account = accountOf(settings, preset)
       const limited = parts.map(({ part, limits }) => ({ limits, limiter: limiterOf(JSON.stringify([account, part])) }))
       const askedAt = performance.now()
@@ -85,7 +85,7 @@ export function withRateLimits(
 function limiterOf(key: string): RateLimiter {
   const known = limiters.get(key)
   if (known !== undefined) return known
-  // Idle limiters are removed. An application may use a separate key for each customer, and each key has its own limiter.
+  // Removes idle limiters. Their number can grow, because each API key has its own and an application may use a key per customer.
   if (limiters.size >= sweepAt) {
     for (const [other, limiter] of limiters) if (limiter.isIdle) limiters.delete(other)
     sweepAt = Math.max(1_000, 2 * limiters.size)

@@ -27,8 +27,8 @@ export const defaultMaxRetryDelayMs = 30_000
 
 /**
  * Wraps a model so that failed requests are retried if their error is `retryable`. A request is not retried if a piece of its response was
- * already streamed and can't be taken back (see `ModelSink.restart`). Waits as long as a provider's `retry-after` says. Gives up if that is
- * longer than `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws
+ * already streamed and can't be taken back (see `ModelSink.restart`). Waits as long as a provider's `retry-after` says. Gives up if this
+ * time exceeds `maxRetryDelayMs`. An abort ends a wait at once. The usage of the response, or of the error, covers all attempts. Throws
  * `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
@@ -92,7 +92,7 @@ async function readRefused(error: ModelError, sink: ModelSink | undefined): Prom
 /** The usage of failed attempts. */
 interface Spent {
   usage: Usage | undefined
-  /** Whether some of the failed attempts did not report their usage. */
+  /** Whether the usage contains an estimate, because a failed attempt did not report its usage. */
   isEstimated: boolean
 }
 
@@ -113,8 +113,8 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
 }
 
 /**
- * Wraps a sink so that it always has a `restart` function, which returns whether the response may be requested again. The sink's functions
- * may be async, contrary to their types. If one rejects, the process emits a warning.
+ * Wraps a sink so that it always has a `restart` function. If a function of the sink is async, contrary to its type, and rejects, the
+ * process emits a warning.
  */
 export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false

@@ -15,8 +15,9 @@ interface ThinkTagOptions {
 const dataKey = 'thinkTags'
 
 /**
- * Wraps a model so that thinking in tags becomes its reasoning. If thinking was streamed as text before its end tag arrived, the response
- * is streamed again from its start, provided that the sink can take the text back. The returned response is correct either way.
+ * Wraps a model so that thinking in tags becomes its reasoning. Text that was already streamed may turn out to be thinking when an end tag
+ * arrives. The response is then streamed again from its start if the sink can take the text back. The returned response is correct either
+ * way.
  */
 export function withThinkTags(model: ChatModel, { tags, sendBack }: ThinkTagOptions): ChatModel {
   const restored = new WeakMap<ChatMessage, ChatMessage>()
@@ -63,10 +64,7 @@ function divide(response: ModelResponse, provider: string, tags: ThinkTags): Mod
   return { ...response, text, ...(all === '' ? {} : { reasoning: all }), providerData: { provider, data } }
 }
 
-/**
- * Whether the text begins inside thinking. It does not if the server reports reasoning separately, because the server has then removed the
- * reasoning from the text.
- */
+/** Whether the text begins inside thinking. A server that reports reasoning separately has already removed it from the text. */
 function isOpened(tags: ThinkTags, reasoning: string | undefined): boolean {
   return tags === 'opened' && !reasoning
 }
@@ -123,10 +121,10 @@ class LiveThinking implements ThinkingSink {
     else this.#warnings.push(shownAsText)
   }
 
-  /** Shows the text that was held back. */
+  /** Passes on the text that the reader held back. */
   finish(response: ModelResponse): ModelResponse {
     this.#reader?.end()
-    // The answer was shown as reasoning: until the response ended, all of its text could have been thinking.
+    // Without an end tag, the whole answer was streamed as reasoning. It is now streamed as text.
     if (this.#reader?.isUnproven === true && response.text !== '') {
       this.#shownTo.restart?.()
       this.#shownTo.text?.(response.text)

@@ -17,13 +17,12 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  * `providerData` and sent back to the same provider. To use tools that the provider runs, list them in `providerOptions.tools`; their items
  * are kept and sent back in the same way. A call of a custom tool has one argument, `input`, which is the text that the model wrote.
  *
- * - `providerOptions.reasoning` and `.include` are merged with the fields that the driver sends. Other options replace the driver's
- *   fields. Without `{reasoning: {summary: 'auto'}}`, the response has no `reasoning`.
- * - If the model refuses, the text of the refusal is returned as the response's text, with `finishReason: 'refusal'`.
- * - A response with nothing but a call of a provider's tool that waits for an approval or a result has `finishReason: 'error'`;
- *   `warnings` names the tool.
- * - A response that was cut off by its token limit or otherwise has `finishReason: 'length'`; if the content filter stopped the response,
- *   `finishReason` is `'content_filter'`.
+ * - `providerOptions.reasoning` and `.include` are merged with the fields that the driver sends. Other options replace the driver's fields.
+ *   The response has `reasoning` only with `{reasoning: {summary: 'auto'}}`.
+ * - A refusal is returned as the response's text, with `finishReason: 'refusal'`.
+ * - If the response only waits for an approval or a result that toolloop can't provide, `finishReason` is `'error'`; `warnings` names the
+ *   tool.
+ * - If the response was cut off, `finishReason` is `'length'`; if the content filter stopped it, `'content_filter'`.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */

@@ -13,14 +13,13 @@ const mostDeferred = 128
 
 interface Conversation {
   input: JsonObject[]
-  /** The request's tools. Set if the provider should search them. */
+  /** The request's tools, if the provider searches them. */
   searched: SearchedTools | undefined
 }
 
 /**
- * Converts the conversation and selects the tools that the provider searches. The two steps depend on each other for two reasons. A search
- * can't be sent back without the tools that it found. A tool that was called without a search, for example by another provider's model,
- * can't be deferred.
+ * Converts the conversation and selects the tools that the provider searches. The two steps depend on each other. An earlier search is sent
+ * back only with the tools that it found. A tool that was called without a search can't be deferred.
  *
  * `searches`: whether the provider has a tool search. `theirs`: the tools of `providerOptions`. Adds a warning for each detail that is
  * lost.
@@ -47,8 +46,8 @@ function nameOf({ function: { name } }: { function: { name: string } }): string 
 }
 
 /**
- * `offered`: the names of the tools that a search may have found; undefined if no search is sent back. `deferrable`: the tools that are
- * defined only after a search has loaded them.
+ * `offered`: the names of the request's tools. A search is sent back only if it found no other tools. Undefined: no search is sent back.
+ * `deferrable`: the names of the tools that only a search makes available.
  */
 function inputItems(
   messages: readonly ChatMessage[],

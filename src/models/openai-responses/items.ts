@@ -13,17 +13,16 @@ import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../s
 
 /**
  * Returns the `providerData` of a response. It contains reasoning and the items of tools that the provider runs, each with its position in
- * the response. It also contains the fields of messages and calls that have no equivalent in toolloop. Undefined if the response has only
- * text and then calls. https://platform.openai.com/docs/guides/conversation-state
+ * the response. It also contains the fields of messages and calls that have no equivalent in toolloop. Undefined if the response is only a
+ * text followed by calls. https://platform.openai.com/docs/guides/conversation-state
  */
 export function itemsData(provider: string, layout: readonly LayoutPiece[]): ProviderData | undefined {
   return isPlain(layout) ? undefined : { provider, data: { layout: layoutJson(layout) } }
 }
 
 /**
- * Returns the input items of an assistant message, in the order in which the response had them. `calls`: the calls, with the ids that are
- * sent. If the message has been changed since, only its text and calls are sent, because the API accepts reasoning only together with the
- * item that followed it.
+ * Returns the input items of an assistant message, in their original order. `calls`: the calls, with the ids to send. If the message was
+ * edited after it arrived, only its text and calls are sent. The API accepts reasoning only together with the item that followed it.
  */
 export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject, malformed: MalformedArguments): JsonObject[] {
   const make = {
@@ -43,10 +42,7 @@ function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   return items
 }
 
-/**
- * The parts of a message that belong to the provider's tool search. A tool that was loaded by the search is called in a namespace that has
- * the same name as the tool.
- */
+/** How a message uses the provider's tool search. A call of a tool that the search loaded has a namespace with the tool's name. */
 export interface Searches {
   /** Whether the message has items of a search. */
   hasItems: boolean
@@ -54,7 +50,7 @@ export interface Searches {
   loaded: readonly string[]
   /** The names of the loaded tools that the message calls. */
   calledLoaded: readonly string[]
-  /** The names of the other tools that the message calls. */
+  /** The names of all other tools that the message calls. */
   called: readonly string[]
 }
 
@@ -87,8 +83,8 @@ export function namesOf(tools: Json | undefined): string[] {
 }
 
 /**
- * Returns the fields of calls that must be repeated in their results, by the call's id. The fields mark a call of a custom tool, or
- * identify the program that made the call. Such a program runs at the provider.
+ * Returns, by call id, the fields that a result must repeat from its call. They mark a call of a custom tool, or identify the program at
+ * the provider that made the call.
  */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {
@@ -99,7 +95,6 @@ export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id:
   })
 }
 
-/** `fields`: the fields of the item and, in `part`, the fields of its text. */
 function messageItem(text: string, { part, ...item }: JsonObject): JsonObject {
   const own = isJsonObject(part) ? part : {}
   const isPlainText = Object.keys(own).length === 0 && item.id === undefined
@@ -117,13 +112,11 @@ function callItem(
   return { type: 'function_call', ...own, arguments: argumentsText(json, malformed), ...fields }
 }
 
-/**
- * The JSON before and after the text of a call to a custom tool. A custom tool is called with a text, which becomes the argument `input`.
- */
+/** A custom tool is called with a text, not with JSON. These strings around the text make it the argument `input`. */
 export const customStart = '{"input":"'
 export const customEnd = '"}'
 
-/** Returns a piece of text, escaped for a JSON string. */
+/** Escapes a piece of text for a JSON string. */
 export function escaped(piece: string): string {
   return JSON.stringify(piece).slice(1, -1)
 }
@@ -133,7 +126,7 @@ function customInput(json: string): string {
     const value: unknown = JSON.parse(json)
     return isJsonObject(value) && typeof value.input === 'string' ? value.input : json
   } catch {
-    // The text was cut off in the middle, or has been changed since, so it is sent unchanged.
+    // A text that was cut off or edited may not be JSON, and is sent unchanged.
     return json
   }
 }

@@ -7,7 +7,6 @@ import { callerOf, callIdOf } from './items.ts'
 import { ResponseCall, restOf } from './response-call.ts'
 import { ResponseMessage } from './response-message.ts'
 
-/** `item`: the final state of the message. */
 type OpenItem =
   | ResponseMessage
   | ResponseCall
@@ -43,7 +42,6 @@ export class ResponsesOutput {
   #last: OpenItem | undefined
   #waiting = false
 
-  /** `toolNames`: the tools of the request. */
   constructor(calls: ToolCallAccumulator, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#calls = calls
     this.#sink = sink
@@ -55,8 +53,8 @@ export class ResponsesOutput {
   }
 
   /**
-   * The text of the phase `final_answer`. If the response has no such phase, the text that is not commentary. Undefined if this text is
-   * empty or is the whole text.
+   * The text of the phase `final_answer`, or all text except commentary if that phase is missing. Undefined if the whole text is the answer
+   * or the answer is empty.
    */
   get answer(): string | undefined {
     const spoken = this.#messages.filter(({ isEmpty }) => !isEmpty)
@@ -74,7 +72,7 @@ export class ResponsesOutput {
     return this.#reasoning.toString()
   }
 
-  /** Whether the provider waits for something that toolloop can't provide. `layout` sets this, and adds a warning that names the item. */
+  /** Whether the provider waits for an approval or a result that toolloop can't provide. Set by `layout`. */
   get isWaiting(): boolean {
     return this.#waiting
   }
@@ -92,7 +90,6 @@ export class ResponsesOutput {
     if (this.#byId.get(idOf(item)) === undefined) this.#unfinished.add(this.#open(index, item))
   }
 
-  /** Applies the final state of an item. */
   close({ output_index: index }: ItemPlace, item: JsonObject): void {
     this.#close(this.#find(item.id, index) ?? this.#open(index, item), item)
   }
@@ -139,7 +136,6 @@ export class ResponsesOutput {
     if (item.kind === 'message' && typeof delta === 'string') item.add(numberOf(content), delta, isRefusal, () => this.text)
   }
 
-  /** Applies the final state of a text. */
   closeText(place: ItemPlace, content: Json | undefined, part: JsonObject): void {
     const item = this.#at(place) ?? this.#open(place.output_index, { type: 'message' })
     this.#unfinished.delete(item)
@@ -156,7 +152,6 @@ export class ResponsesOutput {
     this.#callAt(place)?.addPiece(delta)
   }
 
-  /** Applies the complete arguments of a call. */
   closeArguments(place: ItemPlace, whole: Json | undefined): void {
     const call = this.#callAt(place)
     if (call === undefined || whole === undefined) return
@@ -170,8 +165,8 @@ export class ResponsesOutput {
   }
 
   /**
-   * `calls`: the position of each call's item, in the order of the calls. `isStored`: the provider stores the response, so its reasoning
-   * may be sent back as an id.
+   * `calls`: for each call, the position of its item. `isStored`: whether the provider stores the response. If so, reasoning can be sent
+   * back by its id.
    */
   layout(calls: readonly (number | undefined)[], isStored: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.flatMap(({ item }) => (isOutput(item) ? [item.call_id] : callerOf(item))))
@@ -186,8 +181,7 @@ export class ResponsesOutput {
       if (item.kind === 'reasoning' || item.kind === 'kept') keeps ||= own.length > 0
       pieces.unshift(own)
     }
-    // By an item's id, the API finds the reasoning that must precede the item. It refuses the id if part of that reasoning is missing.
-    // Without any reasoning, the id has no use.
+    // The API refuses an item's id if part of the reasoning that preceded the item is missing.
     return keeps && isComplete ? pieces.flat() : pieces.flat().map(withoutIds)
   }
 
@@ -210,7 +204,7 @@ export class ResponsesOutput {
         return item.isWhole && canGoBack && isFollowed ? [{ block: item.item }] : []
       }
       case 'kept': {
-        // The result of a call of a provider's tool is missing. The API would refuse the call without its result.
+        // Leaves out a call of a provider's tool whose result is missing, because the API would refuse the call.
         if (!item.isWhole || item.item.type === 'custom_tool_call') return []
         const awaited = awaitedBy(item.item, answered)
         if (awaited === undefined) return [{ block: item.item }]
@@ -256,7 +250,7 @@ export class ResponsesOutput {
       case 'function_call':
         return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'custom_tool_call':
-        // Some providers report the work of their own tools as function calls.
+        // Some providers report the calls of their own tools as custom tool calls.
         if (typeof item.name === 'string' && !this.#toolNames.has(item.name)) return { kind: 'kept', item, isWhole: false }
         return new ResponseCall(item, this.#all.length, this.#calls, this.#sink)
       case 'reasoning':
@@ -278,7 +272,7 @@ export class ResponsesOutput {
     if (message.contradicts) this.#warn('The text at the end of the response is not the one that was streamed')
   }
 
-  /** Adds text to the reasoning. Each text of the item is a paragraph. */
+  /** Adds text to the reasoning. Each `name` (a summary or text of the item) is a separate paragraph. */
   #think(item: OpenItem & { kind: 'reasoning' }, name: string, text: Json | undefined, isWhole: boolean): void {
     const part = item.parts.get(name) ?? new TextBuffer()
     item.parts.set(name, part)
@@ -322,7 +316,7 @@ function fieldsOf(fields: JsonObject): { fields?: JsonObject } {
   return Object.keys(fields).length === 0 ? {} : { fields }
 }
 
-/** Removes the fields that identify an item within its response. */
+/** Removes the ids that the API assigned to a text or call. */
 function withoutIds(piece: LayoutPiece): LayoutPiece {
   if (!('text' in piece || 'call' in piece) || piece.fields === undefined) return piece
   const { id: _i, status: _s, ...rest } = piece.fields

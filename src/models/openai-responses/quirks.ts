@@ -30,8 +30,8 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Whether the server accepts `store: false` and returns encrypted reasoning. */
   stateless: boolean
   /**
-   * When the model reasons. `temperature` and `topP` are left out of a request in which the model reasons. `never`: the model does not
-   * reason, and the effort is left out of all requests.
+   * The requests in which the model reasons. `temperature` and `topP` are left out of these requests. `never`: the effort is left out of
+   * all requests.
    */
   reasons: Reasons
   /**
@@ -55,14 +55,14 @@ export interface ResponsesQuirks extends TextQuirks {
   parallelToolCalls: boolean
   /**
    * How to send back a call whose arguments are not a JSON object. `'keep'`: with the model's text. `'empty'`: with `{}`, for servers that
-   * would refuse the whole conversation because of that text.
+   * refuse any text that is not a JSON object.
    */
   malformedArguments: MalformedArguments
   /** Whether the server accepts `strict` in tool definitions. A server that accepts it treats a tool without the field as strict. */
   strictTools: boolean
   /**
-   * The tool choices that the server accepts. A named choice that the server does not accept is replaced by `required`. A choice is left
-   * out if the server accepts neither the choice nor its replacement. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. An unsupported named choice is replaced by `required`. Any other unsupported choice is left
+   * out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /**

@@ -88,7 +88,7 @@ export class ResponsesApi implements Api<Access> {
     return [...shown, ...deferred, ...search]
   }
 
-  /** Requests encrypted reasoning, which can be sent back. This is needed because the server stores no reasoning. */
+  /** Requests encrypted reasoning, which can be sent back. The server stores no reasoning. */
   #setReasoning(
     fields: JsonObject,
     theirs: Json | undefined,

@@ -47,7 +47,7 @@ export class ResponseCall {
     this.#add({ arguments: this.isCustom ? escaped(piece) : piece })
   }
 
-  /** Applies the final state of the item, or a repetition of it. Uses `id` if the call has no id yet. */
+  /** Applies the final state of the item. Uses `id` if the call has no id yet. May be called repeatedly. */
   close(item: JsonObject, id: string | null): void {
     this.item = item
     const late = { ...(this.#hasId ? {} : { id }), ...(this.#hasName ? {} : { name: nameOf(item) }) }

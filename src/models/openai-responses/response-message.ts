@@ -4,7 +4,6 @@ import type { ModelSink } from '../chat-model.ts'
 import { gapBetween, type LayoutPiece } from '../streaming/response-layout.ts'
 import { restOf } from './response-call.ts'
 
-/** A text of the message, as far as it has arrived. */
 interface Part {
   text: TextBuffer
   fields: JsonObject
@@ -47,7 +46,7 @@ export class ResponseMessage {
     return this.#contradicts
   }
 
-  /** Adds a piece of the text at index `at`. `before`: returns the text of the previous messages. */
+  /** Adds a piece of the text at index `at`. `before` returns the text of the previous messages. */
   add(at: number, delta: string, isRefusal: boolean, before: () => string): void {
     if (delta === '') return
     if (this.#gap === undefined) {
@@ -58,7 +57,6 @@ export class ResponseMessage {
     this.#sink?.text?.(delta)
   }
 
-  /** Applies the final state of a text. */
   close(at: number, { type, text, refusal, annotations, logprobs: _, ...rest }: JsonObject, before: () => string): void {
     const isRefusal = type === 'refusal'
     const whole = isRefusal ? refusal : text
@@ -68,7 +66,7 @@ export class ResponseMessage {
     if (more !== undefined) this.add(at, more, isRefusal, before)
     else {
       this.#contradicts = true
-      // Text that was streamed can't be taken back.
+      // The final text replaces the pieces only if they were not streamed to a sink.
       if (this.#sink?.text === undefined) {
         part.text = new TextBuffer()
         part.text.add(whole)
@@ -78,7 +76,6 @@ export class ResponseMessage {
     part.fields = { ...part.fields, ...rest, ...kept }
   }
 
-  /** The layout of the message's texts within the text of the response. */
   layout(): LayoutPiece[] {
     const { type: _t, role: _r, content: _c, ...fields } = this.item
     const pieces: LayoutPiece[] = []

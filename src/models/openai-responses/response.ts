@@ -29,7 +29,6 @@ export class ResponsesResponse implements ResponseReader {
   #id: string | undefined
   #model: string | undefined
 
-  /** `toolNames`: the tools of the request. */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#context = context
     this.#sink = sink
@@ -45,7 +44,6 @@ export class ResponsesResponse implements ResponseReader {
     return this.#status !== undefined
   }
 
-  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const { text, reasoning } = this.#output
     const usage = this.#usage.total()
@@ -72,7 +70,6 @@ export class ResponsesResponse implements ResponseReader {
     return true
   }
 
-  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse {
     const isCut = !this.#output.endCalls() || this.#calls.isCut()
     const calls = this.#calls.finish(this.#sink)
@@ -84,7 +81,7 @@ export class ResponsesResponse implements ResponseReader {
     const usage = this.#usage.total()
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
     const providerData = itemsData(this.#context.provider, this.#output.layout(toolCalls.length === 0 ? [] : positions, this.#isStored))
-    // The finish reason is `error`, because a retry would not help. The warnings say what the provider waits for.
+    // The provider waits for something that toolloop can't provide, so a retry would not help. A warning names it.
     const isStuck = this.#output.isWaiting && toolCalls.length === 0 && text === '' && end.finishReason === 'stop'
     const finishReason = isStuck ? 'error' : end.finishReason
     const warnings = [...this.#warnings, ...end.warnings, ...this.#output.warnings, ...this.#calls.warnings]
@@ -143,13 +140,12 @@ export class ResponsesResponse implements ResponseReader {
         const status = event.type === 'response.done' ? 'completed' : event.type.slice('response.'.length)
         this.#usage.read(event.usage)
         const said = isJsonObject(response) ? response : {}
-        // At the end of the response, some servers still send its initial status.
+        // Some servers send the initial status of the response even in its last event.
         const { status: theirs } = said
         this.#readEnd({ ...said, status: typeof theirs !== 'string' || unfinished.includes(theirs) ? status : theirs })
         return
       }
       default:
-        // These events are the start of the response, the progress of the provider's own tools, and unknown events.
         if (isJsonObject(response)) this.#readHead(response)
     }
   }
@@ -169,7 +165,6 @@ export class ResponsesResponse implements ResponseReader {
       const got = `one that is \`${String(status)}\``
       throw responseError('bad_response', 'a response that is complete', got, this.context(), { retryable: status === 'cancelled' })
     }
-    // Some servers omit the output at the end of a stream.
     if (Array.isArray(output)) this.#output.closeAll(output)
     this.#status = status
     if (isJsonObject(details) && typeof details.reason === 'string') this.#incomplete = details.reason

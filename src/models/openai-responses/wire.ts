@@ -13,14 +13,14 @@ import { CallIds } from '../conversion/wire.ts'
 import { assistantItems, resultFields, type Searches, searchesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
-/** A message as input items. */
 export interface WireItems {
   items: JsonObject[]
-  /** Fields of calls that the calls' results must repeat, by the call's id. */
+  /** By call id, the fields that the call's result must repeat. */
   resultFields: readonly [id: string, fields: JsonObject][]
-  /** Present if the message has calls or searches. */
   searches?: Searches
-  /** The message without its layout. Present if the message has items of a search, or calls a tool that a search loaded. */
+  /**
+   * The message's text and calls, without other items. Present if the message has items of a search, or calls a tool that a search loaded.
+   */
   plain?: WireItems
 }
 
@@ -39,12 +39,11 @@ export class ResponsesWire {
     this.#quirks = quirks
   }
 
-  /** Creates the call ids of one request. */
   callIds(): CallIds {
     return new CallIds(this.#quirks.toolCallId)
   }
 
-  /** `fields`: the fields that results must repeat from their calls, by the call's id. `ids`: the call ids of the request. */
+  /** `fields`: by call id, the fields that a result must repeat from its call. */
   message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, ids: CallIds, warnings: Set<string>): WireItems {
     switch (message.role) {
       case 'system':
@@ -68,7 +67,6 @@ export class ResponsesWire {
     }
   }
 
-  /** `fields`: additional fields of the tool. */
   tool({ function: tool }: ToolDefinition, warnings: Set<string>, fields: JsonObject = {}): JsonObject {
     const { name, strict } = tool
     const fitted = this.#fitted.get(tool) ?? fitParameters(tool, this.#provider)
@@ -116,6 +114,6 @@ function inputPart(part: Exclude<ContentPart, { type: 'text' }>): JsonObject {
   const url = urlOf(part)
   if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' }
   if (!url.startsWith('data:')) return { type: 'input_file', file_url: url }
-  // The API accepts bytes only with a file name.
+  // The API requires a file name for bytes.
   return { type: 'input_file', filename: part.name ?? 'file', file_data: url }
 }

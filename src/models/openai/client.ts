@@ -3,7 +3,7 @@ import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { type Access, exchangeFetch, findAccess, SdkClient, type SdkUse, withoutVariable } from '../transport/sdk-client.ts'
 
-/** Sends a request with the SDK's method for one of OpenAI's APIs. */
+/** Calls the SDK's method for one of OpenAI's APIs. */
 export type AskOpenAI = SdkUse<Access, OpenAI>['ask']
 
 /**
@@ -23,7 +23,7 @@ export function openAIClient(settings: ModelSettings, preset: ProviderPreset, as
           baseURL,
           adminAPIKey: null,
           logLevel: 'off',
-          // Other servers must not receive the organization and project of the OpenAI account in the environment.
+          // By default, the SDK sends the organization and project from the environment. Other servers must not receive them.
           ...(sdkEnvironment ? {} : { organization: null, project: null }),
           defaultHeaders: {
             // Removes the header with the SDK's timeout, because toolloop uses its own timeout.

@@ -13,8 +13,8 @@ export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
  * Creates a model that uses the Chat Completions API, on OpenAI's server or any compatible server. Uses the `openai` package, which is
  * imported at the first request. `generate` sends exactly one request; `createModel` adds the retries.
  *
- * If the model refuses, the text of the refusal is returned as the response's text, with `finishReason: 'refusal'`. Reasoning is returned
- * as `reasoning` and kept in `providerData`.
+ * A refusal is returned as the response's text, with `finishReason: 'refusal'`. Reasoning is returned as `reasoning` and kept in
+ * `providerData`.
  *
  * Throws `invalid_option` for invalid quirks, and `unknown_provider` for a provider without a preset.
  */

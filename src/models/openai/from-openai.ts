@@ -94,7 +94,7 @@ function argumentsText(given: Json | undefined): string {
   return typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given)
 }
 
-/** Joins the text parts of a content. The content may be a string, null, or parts. `whatIsLost` keeps the other parts. */
+/** Returns the text of a content, which may be a string, null, or parts. `whatIsLost` keeps parts of other types. */
 function textContent(content: Json | undefined, position: number): string {
   if (content === undefined || content === null) return ''
   if (typeof content === 'string') return content
@@ -109,7 +109,7 @@ function partText(part: Json): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-/** Returns a text that names a part without an equivalent. The text tells a model that does not receive the part that there was one. */
+/** Returns the text of an unsupported part, or a note such as `[input_audio not shown]`. */
 function standIn(part: Json): TextPart {
   return { type: 'text', text: partText(part) ?? `[${isJsonObject(part) ? String(part.type ?? 'part') : 'part'} not shown]` }
 }
@@ -136,9 +136,8 @@ function toolContent(content: Json | undefined, position: number): Content {
 }
 
 /**
- * Compares `raw` with `ours`, which is `raw` converted to toolloop's format and back. Returns the fields that must be set and dropped to
- * get `raw` again. Each field is stored with its value in `ours`: if the caller has edited it before `raw` is restored, its value differs,
- * and the field is left as it is.
+ * Compares `raw` with `ours`, which is `raw` converted to toolloop's format and back. Returns the fields to set and to drop to restore
+ * `raw`. The values in `ours` are stored too: a field that was edited later no longer has that value, and is not restored.
  */
 function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObject | undefined {
   const mine = new Map<string, unknown>(Object.entries(ours))

@@ -67,8 +67,8 @@ export interface OpenAIQuirks extends TextQuirks {
   /** Whether the server requires the tool's name in tool results. */
   resultNames: boolean
   /**
-   * The tool choices that the server accepts. A named choice that the server does not accept is replaced by `required`. A choice is left
-   * out if the server accepts neither the choice nor its replacement. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. An unsupported named choice is replaced by `required`. Any other unsupported choice is left
+   * out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /** Whether the tool choice may be `required` or name a tool while the model thinks. */
@@ -84,20 +84,20 @@ export interface OpenAIQuirks extends TextQuirks {
    */
   effortWithTools: boolean | 'none'
   /**
-   * When the model reasons. Set for models that refuse `temperature`, `topP`, `stop` and penalties while they reason. Null: the model
-   * always accepts these settings.
+   * The requests in which the model reasons. Set for models that refuse `temperature`, `topP`, `stop` and penalties in these requests.
+   * Null: the model always accepts these settings.
    */
   reasons: Reasons | null
   /**
-   * Whether the reasoning text of assistant messages is sent back, in the field in which it arrived. Reasoning in blocks or content parts
-   * is always sent back.
+   * Whether to send back the reasoning text of assistant messages, in its original field. Reasoning in blocks or content parts is always
+   * sent back.
    */
   sendReasoningBack: boolean
   /** Placeholder `reasoning_content` for assistant messages without reasoning. Used for servers that require the field. */
   missingReasoning: string | null
   /**
    * How to send back a call whose arguments are not a JSON object. `'keep'`: with the model's text. `'empty'`: with `{}`, for servers that
-   * would refuse the whole conversation because of that text.
+   * refuse any text that is not a JSON object.
    */
   malformedArguments: MalformedArguments
   /**

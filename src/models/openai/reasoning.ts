@@ -22,13 +22,12 @@ export interface KeptReasoning {
   reasoningDetails?: JsonObject[]
   /** The blocks in `thinking_blocks`: https://docs.litellm.ai/docs/reasoning_content */
   thinkingBlocks?: JsonObject[]
-  /** The value of `reasoning_opaque`. */
   opaque?: string
   /** The parts of the content in order. Set if some of them are reasoning. */
   content?: Json
 }
 
-/** Collects the reasoning of a response from any field or block in which servers send it. */
+/** Collects the reasoning of a response from all fields, blocks and parts in which servers send it. */
 export class OpenAIReasoning {
   readonly #sink: ModelSink | undefined
   readonly #fields = new Map<(typeof blockFields)[number], JsonObject[]>()
@@ -36,7 +35,7 @@ export class OpenAIReasoning {
   /** How many characters of the response's text are already in the layout. */
   #laidOut = 0
   #text = ''
-  /** The field or block type from which the reasoning text is read. All others are ignored, because they may repeat the same text. */
+  /** The field or block type from which the reasoning text is read. Other sources are ignored, because they may repeat the same text. */
   #source: string | undefined
   #opaque: string | undefined
   #field: string | undefined
@@ -109,7 +108,7 @@ export class OpenAIReasoning {
   }
 }
 
-/** Returns the fields that send the reasoning of an assistant message back. */
+/** Returns the fields of an assistant message that contain its reasoning. */
 export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, missingReasoning }: OpenAIQuirks): JsonObject {
   const { reasoning, reasoningDetails, thinkingBlocks, opaque } = data
   const field = isJsonObject(reasoning) ? textFields.find((name) => name === reasoning.field) : undefined
@@ -124,8 +123,8 @@ export function reasoningFields(data: JsonObject = {}, { sendReasoningBack, miss
 }
 
 /**
- * Returns the content as parts, if some of them were reasoning. If the message has been changed since, only the reasoning at its start is
- * kept.
+ * Returns the content as parts if some of them were reasoning. If the message was edited after it arrived, only the reasoning at its start
+ * is kept.
  */
 export function contentWithReasoning(text: string, data: JsonObject = {}): { content?: JsonObject[] } {
   const layout = readLayout(data.content)
@@ -139,7 +138,6 @@ function textPart(text: string): JsonObject[] {
   return text === '' ? [] : [{ type: 'text', text }]
 }
 
-/** Whether a content part is reasoning. */
 export function isReasoningPart({ type, thinking }: JsonObject): boolean {
   return partTypes.includes(type) || Array.isArray(thinking)
 }

@@ -91,7 +91,6 @@ export class OpenAIApi implements Api<Access> {
     }
   }
 
-  /** `effort`: the effort that is sent in the request. */
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, effort: Json | undefined, warnings: Set<string>): void {
     const { maxTokensField, seedField, unsupported, reasons } = this.#quirks
     const set = (setting: keyof Sampling, field: string, goesWithReasoning = false): void => {
@@ -119,7 +118,6 @@ export class OpenAIApi implements Api<Access> {
     fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
   }
 
-  /** Sets the fields about tools. A request without tools has no such fields. */
   #setTools(
     fields: { [key: string]: Json },
     request: ModelRequest,
@@ -127,7 +125,7 @@ export class OpenAIApi implements Api<Access> {
     theirTools: Json | undefined,
     warnings: Set<string>,
   ): readonly object[] {
-    // Tools that the provider runs itself are passed on unchanged.
+    // The provider's own tools are passed on unchanged.
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
     const tools = [...(request.tools ?? []).map((tool) => this.#wire.tool(tool, warnings)), ...theirs]
     if (tools.length === 0) return this.#quirks.toolsOfCalls ? placeholders(request.messages) : []
@@ -160,7 +158,7 @@ export class OpenAIApi implements Api<Access> {
   }
 }
 
-/** Creates definitions of the tools that were called earlier. */
+/** Creates definitions for tools that were called earlier but are not offered. */
 function placeholders(messages: readonly ChatMessage[]): object[] {
   const names = new Set(messages.filter(hasToolCalls).flatMap(({ toolCalls }) => toolCalls.map((call) => call.function.name)))
   const parameters = { type: 'object', properties: {} }
@@ -177,8 +175,8 @@ function hasResultParts({ role, content }: ChatMessage): boolean {
 }
 
 /**
- * Thinking is switched with `thinking: {type}` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or with
- * `enable_thinking` (https://help.aliyun.com/zh/model-studio/deep-thinking).
+ * The field is `thinking.type` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or `enable_thinking`
+ * (https://help.aliyun.com/zh/model-studio/deep-thinking).
  */
 function isThinkingOff({ thinking, enable_thinking: enabled }: JsonObject): boolean {
   if (enabled === false) return true

@@ -35,7 +35,6 @@ export class OpenAIResponse implements ResponseReader {
   #model: string | undefined
   #done = false
 
-  /** `toolNames`: the tools of the request. */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, reportsCost: boolean) {
     this.#context = context
     this.#sink = sink
@@ -51,7 +50,6 @@ export class OpenAIResponse implements ResponseReader {
     return this.#finish !== undefined || (this.#done && (this.#text !== undefined || !this.#calls.isEmpty))
   }
 
-  /** The context for an error that ends the response now. Contains the part of the response that has arrived. */
   context(): ErrorContext {
     const used = this.#usage.total()
     if (this.#text === undefined && this.#reasoning === undefined && used === undefined) return this.#context
@@ -75,7 +73,6 @@ export class OpenAIResponse implements ResponseReader {
     return true
   }
 
-  /** Returns the complete response. Called once, when `hasFinished` is true. */
   finish(): ModelResponse {
     const text = this.#text?.toString() ?? ''
     const isCut = this.#calls.isCut()
@@ -101,7 +98,7 @@ export class OpenAIResponse implements ResponseReader {
     }
   }
 
-  /** Reads a chunk or a complete response. Returns false for an object without choices. The last chunk of a stream may have only usage. */
+  /** Reads a chunk or a complete response. Returns false for an object with neither choices nor usage. */
   #read(value: JsonObject, part: 'delta' | 'message'): boolean {
     const choices = Array.isArray(value.choices) ? value.choices : []
     if (value.error) throw providerError({ body: value }, this.context())
@@ -119,7 +116,7 @@ export class OpenAIResponse implements ResponseReader {
     const own = part === 'delta' ? delta : message
     const other = part === 'delta' ? message : delta
     if (isJsonObject(own)) this.#readPart(own, part)
-    // A final `message` that repeats the whole stream is read only if no text and no calls have arrived before it.
+    // Some servers end a stream with a `message` that repeats everything. It is read only if nothing else has arrived.
     else if (isJsonObject(other) && this.#text === undefined && this.#calls.isEmpty)
       this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     else if (isJsonObject(other) && Array.isArray(other.tool_calls)) this.#completeCalls(other.tool_calls)
@@ -161,7 +158,7 @@ export class OpenAIResponse implements ResponseReader {
     this.#calls.add(extra === undefined ? delta : { ...delta, extra }, this.#sink)
   }
 
-  /** Completes calls that are repeated at the end, if some of their arguments have not arrived. */
+  /** Completes the arguments of calls that are repeated at the end of a stream. */
   #completeCalls(calls: readonly Json[]): void {
     for (const call of calls) {
       if (!isJsonObject(call) || !isJsonObject(call.function) || typeof call.id !== 'string') continue
@@ -170,7 +167,6 @@ export class OpenAIResponse implements ResponseReader {
     }
   }
 
-  /** Reads content parts: text, refusals and reasoning. */
   #readParts(parts: readonly Json[], isWhole: boolean): void {
     for (const part of parts) {
       if (typeof part === 'string') this.#addText(part)
@@ -211,7 +207,7 @@ export class OpenAIResponse implements ResponseReader {
   }
 }
 
-/** Returns the fields of a call that must be sent back: Gemini's thought signature, and LiteLLM's form of this signature. */
+/** Returns the fields of a call that must be sent back. They contain Gemini's thought signature. */
 function keptFields(call: JsonObject, body: JsonObject): JsonObject | undefined {
   const { extra_content: extra } = call
   const specific = call.provider_specific_fields ?? body.provider_specific_fields

@@ -34,9 +34,7 @@ export type OpenAIMessage =
   | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
 
-/**
- * The `provider` of the `providerData` in which `messagesFromOpenAI` keeps what `messagesToOpenAI` needs to restore the original message.
- */
+/** Marks `providerData` from `messagesFromOpenAI`, which `messagesToOpenAI` uses to restore the original message. */
 export const OPENAI_MESSAGES = 'openai-messages'
 
 /** Converts messages to Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
@@ -49,7 +47,7 @@ function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
   return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
 }
 
-/** Converts a message to OpenAI's format. Ignores the data that `messagesFromOpenAI` kept to restore the original message. */
+/** Converts a message to OpenAI's format. Does not restore the original message that `messagesFromOpenAI` converted. */
 export function wireOf(message: ChatMessage): OpenAIMessage {
   const name = message.name === undefined ? {} : { name: message.name }
   switch (message.role) {
@@ -85,19 +83,19 @@ function toOpenAIPart(part: ContentPart): OpenAIContentPart {
   }
 }
 
-/** In OpenAI's format, the content of a tool message is only text. A note replaces other parts. */
+/** Converts the content of a tool message, which may contain only text. A note replaces each part of another type. */
 function toToolContent(content: Content): string | OpenAITextPart[] {
   if (typeof content === 'string') return content
   return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
 }
 
-/** Maps an older field to the field to which it was converted. The older field is restored only if the converted field is unchanged. */
+/** Legacy fields, each with the field to which it was converted. A legacy field is restored only if the converted field is unchanged. */
 const standsFor: ReadonlyMap<string, string> = new Map([
   ['function_call', 'tool_calls'],
   ['role', 'tool_call_id'],
 ])
 
-/** Restores the data that `messagesFromOpenAI` kept. */
+/** Restores the original message that `messagesFromOpenAI` converted. */
 function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
   const restored = new Map<string, unknown>(Object.entries(wire))
   const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
@@ -194,7 +192,7 @@ export class OpenAIWire {
     return this.#quirks.toolSchema === 'moonshot' ? moonshotSchema(schema) : schema
   }
 
-  /** Whether an image or file can be sent. The format has such parts only in user messages, because tool results are text. */
+  /** Whether an image or file can be sent in a user message. */
   takesFromUser(part: ContentPart): boolean {
     if (part.type === 'text') return false
     // The API accepts a file's bytes, but not a file's URL: https://platform.openai.com/docs/guides/pdf-files
@@ -245,8 +243,7 @@ function extraFields(extras: readonly JsonObject[]): (call: ToolCall, position: 
   const byId = new Map(extras.toReversed().map((entry) => [entry.id, entry]))
   const byPosition = new Map(extras.filter(({ id }) => id === '').map((entry) => [entry.position, entry]))
   return ({ id }, position) => {
-    // A call that arrived without an id was given one later. Its fields are stored without that id, so they are found by the call's
-    // position.
+    // Falls back to the position: a call without an id gets one later, but its fields are stored without an id.
     const extra = (id === '' ? undefined : byId.get(id)) ?? byPosition.get(position)
     return isJsonObject(extra?.fields) ? extra.fields : undefined
   }

@@ -15,21 +15,18 @@ export interface ToolCallDelta {
 }
 
 /**
- * Assembles calls from deltas of any shape, in order. A delta belongs to the call with the delta's id, otherwise to the call with its
- * index, otherwise to the last open call. Every rule below is needed for some server:
+ * Assembles calls from deltas of any shape. A delta belongs to the call with the delta's id, otherwise to the call with its index,
+ * otherwise to the last open call. Each of these rules is needed for some server:
  * - A new id at a used index is a new call, unless it has no name and the call there is unfinished (some servers send a new id with each
  *   chunk).
  * - The first non-empty id and name are used. A call is announced to the sink once its name is known, in the order of the calls.
- * - A name may arrive in fragments, or longer each time. The pieces are joined if the result is the name of a tool, or the start of a
- *   tool's name.
+ * - A name may arrive in fragments, or each piece may repeat the name so far. Pieces are joined if the result is a tool's name or the start
+ *   of one.
  * - `{}` before the real arguments is a placeholder. Repeated arguments count once. If different arguments follow complete arguments, they
  *   are appended, so that parsing fails and nothing is guessed.
- *
- * The cost is linear. Arguments are scanned only if a delta begins with `{` after a text that ends with `}`, and each character is scanned
- * once.
  */
 export class ToolCallAccumulator {
-  /** Irregularities that were repaired. */
+  /** Irregularities that were corrected. */
   readonly warnings: string[] = []
   /** The `extra` of each call, by position. `finish` fills this list. */
   extras: (JsonObject | undefined)[] = []
@@ -40,7 +37,6 @@ export class ToolCallAccumulator {
   readonly #byIndex = new Map<number, OpenCall>()
   #last: OpenCall | undefined
 
-  /** `toolNames`: the tools that were offered. */
   constructor(toolNames: ReadonlySet<string> = new Set()) {
     this.#toolNames = toolNames
   }
@@ -50,7 +46,7 @@ export class ToolCallAccumulator {
     return this.#calls.length === 0
   }
 
-  /** Whether `name` continues the name of the call at `index`. False if that name is already the name of a tool. */
+  /** Whether `name` continues the name of the call at `index`. False if the call already has a complete tool name. */
   isNamePiece(index: number, name: string): boolean {
     const call = this.#byIndex.get(index)
     return call !== undefined && !this.#toolNames.has(call.name) && this.#joinedName(call, name, false) !== undefined
@@ -58,7 +54,7 @@ export class ToolCallAccumulator {
 
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
     const last = this.#last
-    // This is the fast path. Nearly every delta is only the next piece of the current call.
+    // The fast path, because nearly every delta is only the next piece of the current call.
     if (last !== undefined && continues(last, delta)) {
       append(last, delta.arguments)
       flow(last, sink)
@@ -91,11 +87,11 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Applies the final arguments of a call. Final arguments that differ replace the streamed arguments in two cases: the sink has not
-   * received any of the streamed arguments, or the streamed arguments only lack some parts. In any other case both are kept, so that
-   * parsing fails. The arguments that run are therefore always the arguments that were shown.
+   * Applies the final arguments of a call. They replace the streamed arguments if the sink has received none of these, or if the streamed
+   * arguments only lack some parts. In other cases both are kept, so that parsing fails. A call never runs with arguments other than those
+   * that were shown.
    *
-   * If an id is given, the call is a repetition, and complete arguments are not changed.
+   * If an id is given instead of an index, complete arguments are not changed.
    */
   correct(indexOrId: number | string, json: string, sink?: ToolCallSink): void {
     const call = typeof indexOrId === 'number' ? this.#byIndex.get(indexOrId) : this.#byId.get(indexOrId)
@@ -108,7 +104,7 @@ export class ToolCallAccumulator {
     const isSeen = call.sent > 0 && sink?.toolCallDelta !== undefined
     if (isPart || !isSeen) clear(call)
     append(call, json)
-    // Pieces that the sink has received can't be taken back.
+    // A sink that has received incomplete arguments gets no correction, because pieces can't be taken back.
     call.sent = isPart && isSeen ? call.pieces.length : Math.min(call.sent, call.pieces.length - 1)
     if (call.position >= 0) flow(call, sink)
   }
@@ -136,7 +132,7 @@ export class ToolCallAccumulator {
   /** Whether the last call's arguments are incomplete. If so, the response was cut off, even if its finish reason says otherwise. */
   isCut(): boolean {
     const last = this.#calls.at(-1)
-    // Checks the last character first. Only arguments that look wrong are scanned to the end.
+    // Checks the last character (125 is `}`) first, because scanning is slower.
     return last !== undefined && last.length > 0 && last.lastCode !== 125 && stateOf(last) === 'open'
   }
 
@@ -148,7 +144,7 @@ export class ToolCallAccumulator {
       return elsewhere && (name !== call.name || isComplete(call)) ? this.#open(undefined) : call
     }
     let at = index === undefined ? this.#last : this.#byIndex.get(index)
-    // The delta may belong to the last call, because an index may arrive late.
+    // If the last call has no index yet, the delta belongs to it, because an index may arrive late.
     if (at === undefined && id === '' && name === '' && this.#last?.index === undefined) at = this.#last
     if (at === undefined) return this.#open(undefined)
     at = settled(at)
@@ -161,7 +157,7 @@ export class ToolCallAccumulator {
     }
     if (id === '' || at.id === '') return at
     if (json === '') return this.#open(at)
-    // Some servers send a new id with each chunk, so entries with only an id are not calls.
+    // Removes calls that have only an id, because some servers send a new id with each chunk.
     while (at.before !== undefined && at.name === '' && at.length === 0) {
       this.#remove(at)
       at = settled(at.before)
@@ -170,12 +166,12 @@ export class ToolCallAccumulator {
   }
 
   /**
-   * Returns the call that receives the delta. If the arguments seem to start again, this is a new entry, which collects them until it is
-   * clear whether they repeat the call's arguments.
+   * Returns the call that receives the delta. If the arguments seem to start again, a new call collects them until it is clear whether they
+   * are a repetition.
    */
   #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
     if (call.lastCode !== 125) return call
-    // If the server sends no ids, a delta with only a name may start a second call or end the first call.
+    // Without ids, a delta with only a name may start a second call, or only repeat the name of the first.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
     if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call
@@ -239,10 +235,7 @@ export class ToolCallAccumulator {
     return false
   }
 
-  /**
-   * Returns the call's name with another piece appended. Undefined if the result can't be a tool's name, or if the call was already
-   * announced.
-   */
+  /** Appends a piece to the call's name. Undefined if the result can't be a tool's name, or if the call was already announced. */
   #joinedName({ name, position }: OpenCall, piece: string, isSameCall: boolean): string | undefined {
     return piece === '' || position >= 0 ? undefined : joinNames(name, piece, this.#toolNames, isSameCall)
   }
@@ -276,11 +269,11 @@ export class ToolCallAccumulator {
 function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta & { arguments: string } {
   const { id, name, index, extra, arguments: json } = delta
   if (id || name || extra !== undefined || typeof json !== 'string' || json === '' || (index !== call.index && index !== null)) return false
-  // Text after a closing brace may be a repetition of the arguments.
+  // After `}` (125), the next delta may repeat the arguments.
   return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
 }
 
-/** Returns the call into which `call` was merged, or `call` itself. */
+/** Returns the call into which `call` was merged, otherwise `call` itself. */
 function settled(call: OpenCall): OpenCall {
   let at = call
   while (at.mergedInto !== undefined) at = at.mergedInto
@@ -295,13 +288,10 @@ function append(call: OpenCall, json: string): void {
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
-/** How many pieces are collected before they are joined. */
+/** The number of pieces to collect before they are joined. */
 const mostPieces = 512
 
-/**
- * Joins pieces that the sink has received, because many small strings are slow to keep. Pieces that the scanner has not finished are not
- * joined.
- */
+/** Joins pieces that the sink has received, because keeping many small strings is slow. Waits until the scanner has finished with them. */
 function tidy(call: OpenCall): void {
   const { pieces, joinedPieces, scanned } = call
   if (pieces.length - joinedPieces < mostPieces || (scanned > joinedPieces && scanned < pieces.length)) return
@@ -312,7 +302,7 @@ function tidy(call: OpenCall): void {
   if (wasRead) call.scanned = pieces.length
 }
 
-/** Passes the sink the pieces that it has not received. */
+/** Passes new pieces to the sink. */
 function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   if (!call.flowing || call.sent === call.pieces.length) return
   if (sink?.toolCallDelta !== undefined) {
@@ -323,7 +313,7 @@ function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
   tidy(call)
 }
 
-/** Most servers send the arguments as text. Some send the object itself. */
+/** Some servers send the arguments as an object instead of text. */
 function textOf(given: unknown): string {
   if (typeof given === 'string') return given
   return given === undefined || given === null ? '' : JSON.stringify(given)

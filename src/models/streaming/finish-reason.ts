@@ -71,12 +71,12 @@ function meaningOf(word: string): Meaning | undefined {
 }
 
 const ordinary: ReadonlySet<Meaning | undefined> = new Set<Meaning>(['stop', 'tool_calls'])
-/** Matches values that some servers send instead of leaving out the finish reason. */
+/** Some servers send these values instead of leaving out the finish reason. */
 const unsaid = /^(null|none|(finish_?reason_?)?unspecified|)$/i
 
 /**
- * Combines the finish reason so far (`before`) with the next finish reason (`given`). A filter or a refusal is not overridden by later
- * reasons. `native`: the finish reason of the provider behind a gateway. It is used if the gateway reports a normal end.
+ * Combines the finish reason so far (`before`) with the next finish reason (`given`). Later reasons do not override a filter or a refusal.
+ * `native`: the finish reason of the provider behind a gateway, used if the gateway reports a normal end.
  */
 export function laterReason(before: string | undefined, given: Json | undefined, native?: Json): string | undefined {
   if (typeof given !== 'string' || unsaid.test(given.trim())) return before
@@ -105,7 +105,7 @@ export interface ResponseEnd {
   explanation?: string
   text: string
   calls: ToolCall[]
-  /** Whether the arguments of a call end in the middle. */
+  /** Whether the arguments of a call are incomplete. */
   isCut: boolean
   /** Whether a separate field or item says that the model declined to answer. */
   isRefusal?: boolean
@@ -119,9 +119,9 @@ export interface ReadEnd {
 }
 
 /**
- * Determines how a response ended. The rules are the same for every API. Complete calls take precedence over the provider's finish reason,
- * unless that reason means that the response was filtered, refused or cut off. Throws a `ModelError` if the response has to be requested
- * again, or if the context window is full and there is no answer.
+ * Determines how a response ended, for every API. A response with complete calls has the finish reason `tool_calls`, unless it was
+ * filtered, refused or cut off. Throws a `ModelError` if the response must be requested again, or if the context window is full and there
+ * is no answer.
  */
 export function readEnd(
   { word, otherwise = 'stop', explanation = '', ...end }: ResponseEnd,

@@ -13,17 +13,14 @@ export interface OpenCall {
   mayGrow: boolean
   index: number | undefined
   extra: JsonObject | undefined
-  /**
-   * The arguments so far. The pieces are joined only at the end, because V8 would flatten a concatenated string each time it is read
-   * between two appends.
-   */
+  /** The arguments so far. They are not one string, because V8 would copy that string whenever it is read between two appends. */
   pieces: string[]
   length: number
   /** The last character of the arguments that is not white space. */
   lastCode: number
   end: JsonEnd | undefined
   scanned: number
-  /** The number of pieces at the start that are already joined. */
+  /** The number of leading pieces that are already joined. */
   joinedPieces: number
   /** The number of pieces that the sink has received. */
   sent: number
@@ -31,13 +28,13 @@ export interface OpenCall {
   flowing: boolean
   /** The index of the call, as passed to the sink; -1 until the call is announced. */
   position: number
-  /** The call that had the same index or id before. Set while this call has neither a name nor arguments. */
+  /** The previous call with the same index or id. Set while this call has neither a name nor arguments. */
   before: OpenCall | undefined
-  /** The complete call whose arguments this entry may be repeating. */
+  /** The complete call that this call may be repeating. */
   repeats: OpenCall | undefined
-  /** Whether the possible repetition arrived with the function's name. If it did and its arguments differ, it is a separate call. */
+  /** Whether a possible repetition arrived with a name. Different arguments then make it a separate call. */
   named: boolean
-  /** The call to which further deltas belong, once a repetition has been resolved. */
+  /** The call into which this call was merged. Further deltas belong to that call. */
   mergedInto: OpenCall | undefined
 }
 
@@ -75,13 +72,13 @@ export function sameArguments(first: OpenCall, second: OpenCall): boolean {
 }
 
 /**
- * Joins a partial name and another piece. Undefined if the result is neither a tool's name nor the start of a tool's name. If `isSameCall`
- * is false, the piece may be the name of another call: it is, if both the piece and the partial name are names of tools.
+ * Appends a piece to a partial name. Undefined if the result is not a tool's name or the start of one, or if the piece seems to be the name
+ * of another call. `isSameCall`: whether the piece is known to belong to the same call.
  */
 export function joinNames(begun: string, piece: string, tools: ReadonlySet<string>, isSameCall: boolean): string | undefined {
   const begins = (name: string): boolean => tools.has(name) || [...tools].some((tool) => tool.startsWith(name))
   const isTool = tools.has(begun)
   if (begins(begun + piece) && !(isTool && tools.has(piece))) return begun + piece
-  // Some servers repeat the part of the name that has been sent.
+  // Some servers send the whole name so far instead of the next piece.
   return piece !== begun && piece.startsWith(begun) && begins(piece) && (isSameCall || !isTool) ? piece : undefined
 }

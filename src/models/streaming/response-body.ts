@@ -35,8 +35,8 @@ const mostBytes = 256 * 2 ** 20
 /** Maximum number of characters to keep of text that is not part of a response. */
 const mostStray = 2 ** 16
 /**
- * Maximum number of lines that are neither a field of an event stream nor part of a response. After more of them, the request fails. An
- * error that is printed over several lines has fewer lines than this.
+ * Maximum number of lines that are neither a field of an event stream nor part of a response. With more lines, the request fails. The limit
+ * leaves room for an error that is printed over several lines.
  */
 const mostStrayLines = 1000
 
@@ -52,7 +52,7 @@ export class ResponseBody {
   #whole: Uint8Array[] | undefined
   /** The bytes before the first character that reveals the format: white space, or parts of a byte order mark. */
   #start: Uint8Array[] = []
-  /** Lines and events that are not part of a response. */
+  /** Lines and events that are not part of a response, to be quoted in an error. */
   readonly #stray: string[] = []
   #strayLength = 0
   #strayLines = 0
@@ -62,10 +62,7 @@ export class ResponseBody {
     this.#reader = reader
   }
 
-  /**
-   * The number of parts of a response that have arrived. In a stream, events count, but not comments, blank lines or pings. In a JSON
-   * value, pieces count, but not white space before the value.
-   */
+  /** The number of parts of the response that have arrived. A part is an event of a stream (except pings), or a piece of a JSON body. */
   get parts(): number {
     return this.#parts
   }
@@ -89,7 +86,7 @@ export class ResponseBody {
   failure(): Error | undefined {
     const values = this.#stray.map((text) => jsonOrText(text))
     const text = values.filter((value) => typeof value === 'string').join('\n')
-    // Joins the lines of an error that was printed over several lines.
+    // An error may be printed over several lines, so their joined text is read first.
     const body = [jsonOrText(text), ...values].filter(isJsonObject).find(tellsError)
     if (body !== undefined) return providerError({ body }, this.#reader.context())
     if (text !== '') return this.#unreadable(text)
@@ -126,7 +123,7 @@ export class ResponseBody {
 
   #readEvent(data: string, name: string | undefined): void {
     if (this.#reader.isDone) return
-    // Nearly every event begins with a brace. Servers also send empty lines to keep a connection alive.
+    // Checks for an end mark, and for an empty event, which keeps a connection alive.
     if (data.charCodeAt(0) !== BRACE) {
       if (data.startsWith('[DONE]')) {
         this.#readEndMark()
@@ -140,14 +137,14 @@ export class ResponseBody {
     } catch (cause) {
       throw this.#unreadable(data, cause)
     }
-    // An error from Google may be in a list.
+    // Google sends some errors as a list.
     const value: unknown = Array.isArray(event) ? event[0] : event
     if (!isJsonObject(value)) throw name === 'error' ? this.#unreadable(data) : this.#bad('a JSON object', data.slice(0, 200), false)
     if (value !== event && !isError(value)) throw this.#bad('a JSON object', data.slice(0, 200), false)
     this.#readValue(value, name)
   }
 
-  /** Reads `[DONE]`. A response with text but no finish reason counts as complete if `[DONE]` follows, unless an error has arrived. */
+  /** Reads `[DONE]`. A response without a finish reason counts as complete if `[DONE]` follows, unless the stream contained an error. */
   #readEndMark(): void {
     const isFinished = this.#reader.hasFinished
     this.#reader.readEndMark?.()
@@ -198,7 +195,7 @@ export class ResponseBody {
     throw this.#bad('a response', text.slice(0, 200), false)
   }
 
-  /** Reads a body that is not JSON, line by line. Each line may be a JSON value. */
+  /** Reads a body whose lines may each be a JSON value. */
   #readLines(text: string, cause: unknown): void {
     if (text.trimStart().startsWith('{')) {
       const lines = this.#newStream()
@@ -254,7 +251,7 @@ const longestEvent = 64 * 2 ** 20
 const pieceLength = 2 ** 16
 
 /**
- * Reads server-sent events from bytes, which may be split anywhere. `end` delivers the last event, which may lack its blank line. Format:
+ * Reads server-sent events from bytes, which may be split anywhere. `end` delivers the last event even if no blank line follows it. Format:
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class EventStream {

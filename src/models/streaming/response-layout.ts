@@ -18,20 +18,16 @@ export interface BlockMaker {
   call(call: ToolCall, fields?: JsonObject): JsonObject
 }
 
-/** Whether the layout need not be stored, because it consists only of the text followed by the calls. */
+/** Whether the layout is only a text followed by calls, and need not be stored. */
 export function isPlain(layout: readonly LayoutPiece[]): boolean {
   return layout.every((piece) => ('text' in piece || 'call' in piece) && piece.fields === undefined)
 }
 
-/** Returns the layout as JSON for provider data. */
 export function layoutJson(layout: readonly LayoutPiece[]): Json {
   return layout.map((piece) => ({ ...piece }))
 }
 
-/**
- * Reads the layout from provider data, which may come from a store. Drops invalid pieces. If any were dropped, the layout no longer fits
- * the message, and `laidOut` does not use it.
- */
+/** Reads the layout from provider data, which may come from a store. Drops invalid pieces. */
 export function readLayout(layout: Json | undefined): LayoutPiece[] {
   if (!Array.isArray(layout)) return []
   return layout.flatMap((piece): LayoutPiece[] => {
@@ -44,10 +40,7 @@ export function readLayout(layout: Json | undefined): LayoutPiece[] {
   })
 }
 
-/**
- * Returns a message's blocks in the layout of the response. Undefined if the message has been changed since, because the positions of its
- * parts are then unknown.
- */
+/** Returns a message's blocks in the layout of the response. Undefined if the layout does not fit, because the message was edited. */
 export function laidOut(
   text: string,
   calls: readonly ToolCall[],
@@ -74,7 +67,7 @@ export function laidOut(
   })
 }
 
-/** Returns the characters to insert between two texts, if they are separate messages or had another block between them. */
+/** Returns the blank line between two separate texts, or `''` if white space or punctuation already separates them. */
 export function gapBetween(before: string, next: string): string {
   const isApart = before === '' || /\s$/.test(before) || /^[\s.,;:!?)\]}]/.test(next)
   return isApart ? '' : '\n\n'

@@ -15,32 +15,30 @@ export interface ExchangeOptions {
    * Maximum time without any data from the server, in milliseconds, counted from the start of the request. `Infinity` disables the limit.
    */
   idleMs: number
-  /**
-   * Maximum time without a part of the response, in milliseconds. It counts once the response has started. `Infinity` disables the limit.
-   */
+  /** Maximum time without a part of the response once it has started, in milliseconds. `Infinity` disables the limit. */
   stallMs: number
   send: Send
-  /** Texts that errors must not quote. The keys in the request's headers are added. */
+  /** Texts that errors must not quote. The exchange adds the keys in the request's headers. */
   secrets: string[]
 }
 
 /** Maximum time to wait for the end of a body once its reader needs no more data, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
-/** Maximum time to read the body of an error response, in milliseconds. The response's status is already known then. */
+/** Maximum time to read the body of an error response, in milliseconds. */
 const errorBodyMs = 5000
 /** Maximum number of bytes to read from the body of an error response. */
 const mostErrorBytes = 1 << 20
 
 /**
  * One request that an SDK makes with `fetch`, subject to the caller's signal and an idle timer. The response goes to a reader as it
- * arrives. Once the exchange has settled, no listener, timer or open body is left. There is one exception: a body that the reader no longer
- * needs may stay open until it ends, so that its connection can be reused.
+ * arrives. Once the exchange has settled, no listener or timer is left. A body that the reader no longer needs may stay open for a moment,
+ * so that its connection can be reused.
  */
 export class HttpExchange implements Receiver {
   /**
-   * Refers to the exchange until the exchange has settled. The reference is then cleared, because an SDK may keep the options of a request,
-   * and with them the exchange, until a full garbage collection.
+   * Passes the exchange to `fetch` through the SDK's request options. Cleared once the exchange has settled, because an SDK may keep these
+   * options in memory for a long time.
    */
   readonly carrier: { exchange: HttpExchange | undefined } = { exchange: this }
   readonly #options: ExchangeOptions
@@ -68,9 +66,9 @@ export class HttpExchange implements Receiver {
   }
 
   /**
-   * Calls `ask`, which makes an SDK send the request. Resolves with warnings when the response is complete. Rejects with the error that the
-   * reader throws, or with a `ModelError`. Such an error is the provider's error, or says why the SDK did not send the request, or has one
-   * of the codes `aborted`, `connection_failed`, `stream_idle` and `stream_cut` (the response never finished).
+   * Calls `ask`, which makes an SDK send the request. Resolves with warnings when the response is complete. Rejects with the reader's
+   * error, the provider's error, or the reason why the SDK did not send the request. Other errors have the code `aborted`,
+   * `connection_failed`, `stream_idle` or `stream_cut` (the response never finished).
    */
   run(ask: () => Promise<unknown>): Promise<string[]> {
     const { signal, idleMs } = this.#options
@@ -86,7 +84,7 @@ export class HttpExchange implements Receiver {
     return this.#outcome.promise
   }
 
-  /** Adds a warning to those that `run` resolves with. */
+  /** Adds a warning to the result of `run`. */
   warn(warning: string): void {
     this.#warnings.push(warning)
   }
@@ -152,10 +150,7 @@ export class HttpExchange implements Receiver {
     clearTimeout(this.#timer)
   }
 
-  /**
-   * Called when the SDK's method has settled. If a response has arrived, the outcome of the SDK's method is ignored, because the reader
-   * reads the response.
-   */
+  /** Called when the SDK's method has settled. Its outcome is ignored if a response has arrived, because the reader reads the response. */
   #onAsked(problem: unknown): void {
     if (this.#isAnswered) return
     const thrown = problem ?? new Error('Expected the SDK to make a request, got none')
@@ -177,7 +172,7 @@ export class HttpExchange implements Receiver {
     this.#timer = setTimeout(() => this.#abort(), graceMs)
   }
 
-  /** Gives the SDK a response with an error status, and the part of its body that has arrived so far. */
+  /** Gives the SDK the error response, with the part of its body that has arrived. */
   #refuse(): void {
     if (this.#refusal === undefined || this.#failure !== undefined) return
     const { status, headers, pieces } = this.#refusal
@@ -243,8 +238,8 @@ export class HttpExchange implements Receiver {
 }
 
 /**
- * Returns the secrets in headers, which errors must not quote. Ignores short "keys", which local servers use, because hiding them would
- * hide ordinary words.
+ * Returns the secrets in headers, which errors must not quote. Ignores values under 8 characters, because replacing them could hide
+ * ordinary words.
  */
 export function secretsIn(headers: Iterable<[name: string, value: string]>): string[] {
   const keys: string[] = []
@@ -252,14 +247,14 @@ export function secretsIn(headers: Iterable<[name: string, value: string]>): str
   return keys.filter((key) => key.length >= 8)
 }
 
-/** Returns a body without lone surrogates. These may be in tools, schemas or `providerOptions`, and `JSON.stringify` escapes them. */
+/** Returns a body without lone surrogates, which `JSON.stringify` escapes. They may be in tools, schemas or `providerOptions`. */
 function withWholeCharacters(body: string): string {
   return body.includes('\\ud') ? wellFormedJson(body) : body
 }
 
 let emptyResponse: Response | undefined
 
-/** Returns the empty response that the SDK gets, because the exchange reads the real response itself. */
+/** Returns an empty response for the SDK, because the exchange reads the real response itself. */
 function accepted(): Response {
   emptyResponse ??= new Response()
   return emptyResponse

@@ -27,7 +27,6 @@ const defaultStallMs = 600_000
 /** Maximum number of times that a paused response is continued. */
 const maxPauses = 16
 
-/** API key and base URL. */
 export interface Access {
   apiKey: APIKey
   baseURL: string
@@ -51,14 +50,14 @@ type RequestParams = object
 /** A request to a provider, with warnings about details that were lost in the conversion. */
 export interface ApiRequest {
   params: RequestParams
-  /** Whether a stream is requested. A driver may request a stream even if the caller wants a whole response. */
+  /** Whether the driver requests a stream, which it may do even if the caller did not. */
   stream: boolean
   /** The names of the tools that the request offers. These are the tools' own names, which may differ from the names that are sent. */
   toolNames: ReadonlySet<string>
   warnings: readonly string[]
 }
 
-/** A provider's API: builds requests and reads responses. */
+/** Builds the requests to a provider's API, and reads its responses. */
 export interface Api<Own extends Access, Body extends ApiRequest = ApiRequest, Response extends ApiResponse = ApiResponse> {
   /** `paused`: the response that the request continues. */
   build(request: ModelRequest, access: Own, paused?: Response): Body
@@ -68,7 +67,7 @@ export interface Api<Own extends Access, Body extends ApiRequest = ApiRequest, R
 
 export interface ApiResponse extends ResponseReader {
   /**
-   * Whether the provider has stopped in the middle of the response and continues it with another request. Absent if the provider never does
+   * Whether the provider has stopped in the middle of the response, and another request continues it. Absent if the provider never does
    * this.
    */
   readonly isPaused?: boolean
@@ -76,15 +75,15 @@ export interface ApiResponse extends ResponseReader {
   finish(): ModelResponse
 }
 
-/** The access to a provider, and the SDK's client that uses it. */
+/** The current key and base URL, and the SDK's client that uses them. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
   sdk: Sdk | undefined
 }
 
 /**
- * A provider that is accessed through its SDK. A method of the SDK makes every request, and uses the `fetch` of an `HttpExchange`. The
- * client is recreated if the key or the base URL has changed, so both may be set in the environment later.
+ * Sends requests to a provider through its SDK, which uses the `fetch` of an `HttpExchange`. The SDK's client is recreated if the key or
+ * the base URL in the environment has changed.
  */
 export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings
@@ -128,7 +127,7 @@ export class SdkClient<Own extends Access, Sdk> {
     throw responseError('context_overflow', 'a response to the whole conversation', got, { provider, model, partial }, { retryable: false })
   }
 
-  /** Loads the SDK. Rejects with the errors of `findAccess`, and if the package is not installed. */
+  /** Loads the SDK. Rejects with the errors of `findAccess`, or if the package is not installed. */
   async #prepare(): Promise<void> {
     const opened = this.#open()
     opened.sdk ??= await this.#use.open(opened.access)
@@ -153,7 +152,7 @@ export class SdkClient<Own extends Access, Sdk> {
     const warnings = new Set(this.#use.warnings?.(access))
     const idleMs = request.streamIdleTimeoutMs ?? streamIdleTimeoutMs ?? (body.stream ? defaultIdleMs : defaultWholeMs)
     const stallMs = request.streamStallTimeoutMs ?? streamStallTimeoutMs ?? defaultStallMs
-    // The SDK is loaded before the exchange starts, because the time to load a package does not count as time without data.
+    // Loads the SDK before the exchange starts, because loading a package must not count as time without data.
     opened.sdk ??= await this.#use.open(access)
     const { sdk } = opened
     for (let pauses = 0; ; pauses++) {
@@ -189,13 +188,12 @@ function isSame<Own extends Access>(a: Own, b: Own): boolean {
   return true
 }
 
-/** Puts warnings before the response's own warnings. */
 function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
   const warnings = [...before, ...(response.warnings ?? [])]
   return warnings.length === 0 ? response : { ...response, warnings }
 }
 
-/** Options of a request that the SDKs of OpenAI and Anthropic pass on to their `fetch`. */
+/** Options that the SDKs of OpenAI and Anthropic pass on to their `fetch`. */
 interface ExchangeInit extends RequestInit {
   carrier?: HttpExchange['carrier']
 }
@@ -203,13 +201,13 @@ interface ExchangeInit extends RequestInit {
 /** The longest timeout that Node's timers support, in milliseconds. */
 const longestTimeout = 2 ** 31 - 1
 
-/** Returns the options of a request. They turn off the SDK's timeouts and retries. */
+/** Returns options that turn off the SDK's timeouts and retries, and pass on the exchange. */
 export function requestOptions(exchange: HttpExchange): { timeout: number; maxRetries: number; fetchOptions: object } {
   const fetchOptions: ExchangeInit = { carrier: exchange.carrier }
   return { timeout: longestTimeout, maxRetries: 0, fetchOptions }
 }
 
-/** The `fetch` for an SDK's client. Sends each request over the exchange in its options. */
+/** The `fetch` for an SDK's client. Finds the exchange in the request's options, and sends the request with it. */
 export function exchangeFetch(url: string | URL | Request, { carrier, ...init }: ExchangeInit = {}): Promise<Response> {
   const exchange = carrier?.exchange
   if (exchange === undefined)
@@ -228,7 +226,7 @@ export function withoutVariable<T>(name: string, make: () => T): T {
   }
 }
 
-/** Calls `call`. Warnings that `call` would print are passed to `warn` instead. */
+/** Calls `call`, and passes the warnings that it would print to `warn` instead. */
 export function quietly<T>(call: () => T, warn?: (warning: string) => void): T {
   const { debug, warn: print } = console
   Object.assign(console, { debug() {}, warn: (...parts: unknown[]) => warn?.(parts.join(' ')) })

@@ -33,18 +33,18 @@ export type Send = (post: Post, receiver: Receiver) => () => void
 const mostRedirects = 20
 /** The headers that are also sent to another server after a redirect. Any other header may contain a key. */
 const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
-/** Codes of the errors that occur if a request is written to a connection that the server has closed. */
+/** Error codes of a request on a connection that the server has closed. */
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE'])
 /**
- * A request on a stale connection fails within this time, in milliseconds. If a request fails later, the server may have processed it, and
- * a retry would be billed again.
+ * A request on a closed connection fails within this time, in milliseconds. If it fails later, the server may have processed it, and a
+ * retry would be billed again.
  */
 const staleMs = 1000
 
 /** Maximum number of bytes to read from the body of a redirect in order to keep its connection open. */
 const mostRedirectBytes = 2 ** 14
 
-/** The origins that have responded. A connection to such an origin may be a reused connection. */
+/** The origins that have responded. Later requests to them may use an existing connection. */
 const known = new Set<string>()
 
 /** Sends with undici, or with the runtime's own `fetch` if undici is only a stub, as in Bun: https://bun.com/docs/runtime/nodejs-compat */
@@ -54,17 +54,15 @@ export const send: Send =
 function sendOverUndici(post: Post, receiver: Receiver): () => void {
   const context = new AsyncResource('ToolloopRequest')
   const request = new UndiciRequest(urlOf(post.url), post, inContext(context, receiver), context)
-  // Waits for the next turn of the event loop. If a response has just ended, its connection is free only then, and undici would otherwise
-  // open another connection.
+  // Waits for the next turn of the event loop. The connection of a response that has just ended can be reused only then.
   yieldNow().then(() => request.dispatch())
   return () => request.abort()
 }
 
 /**
- * Follows redirects that ask for the same request (307, 308). Retries once, immediately, if a server that has responded before closes the
- * connection without a response.
+ * Follows redirects with the status 307 or 308. Retries once, immediately, if the server had already closed the reused connection.
  *
- * Implements the handlers that dispatchers of all versions of undici accept. An application may have set a dispatcher of any version.
+ * Implements the handlers that all versions of undici accept, because the application's dispatcher may have any version.
  */
 class UndiciRequest {
   readonly #url: URL
@@ -168,7 +166,7 @@ class UndiciRequest {
       decoder.on('drain', resume)
       decoder.once('end', () => this.#receiver.onEnd())
       decoder.once('error', (error) => {
-        // The failure is reported first, because `stop` makes the connection report that it was aborted.
+        // Reports the failure first, because `stop` causes another error.
         this.#receiver.onFailure(error)
         this.#stop?.()
       })
@@ -189,7 +187,7 @@ class UndiciRequest {
     this.#context.runInAsyncScope(() => next.dispatch())
   }
 
-  /** Whether the request failed because the server had closed the reused connection, and was not itself a retry. */
+  /** Whether to retry: the server had closed the reused connection, and this was the first attempt. */
   #isStale(error: unknown): boolean {
     if (this.#isRetried || this.#isServed || performance.now() - this.#sentAt > staleMs) return false
     if (error instanceof errors.SocketError) return (error.socket?.bytesRead ?? 0) > 0
@@ -197,7 +195,7 @@ class UndiciRequest {
   }
 }
 
-/** Calls the receiver in an async context. Undici calls its handlers in the context of the connection. */
+/** Calls the receiver in the async context of the request. Undici itself calls its handlers in the context of the connection. */
 function inContext(context: AsyncResource, receiver: Receiver): Receiver {
   return {
     onStart: (status, headers) => context.runInAsyncScope(() => receiver.onStart(status, headers)),
@@ -207,7 +205,6 @@ function inContext(context: AsyncResource, receiver: Receiver): Receiver {
   }
 }
 
-/** Sends with a `fetch` of the application. */
 export function sendOver(fetch: typeof globalThis.fetch): Send {
   return ({ url, headers, body }, receiver) => {
     const stop = new AbortController()
@@ -221,7 +218,6 @@ export function sendOver(fetch: typeof globalThis.fetch): Send {
       for await (const bytes of stream) receiver.onBytes(bytes)
       receiver.onEnd()
     }
-    // The application's `fetch` may reject with any value.
     receive().catch((error: unknown) => receiver.onFailure(readableError(error)))
     return () => {
       stop.abort()
@@ -267,7 +263,7 @@ function decoderFor(encoding: string): Transform | undefined {
 /** Converts a body to a stream. Throws `invalid_option` for a body that can't be read. */
 function streamOf(body: unknown): Readable {
   if (body === null) return Readable.from([])
-  // The body of another `fetch` implementation may be a Node stream, or its own kind of web stream.
+  // In other `fetch` implementations, the body may be a Node stream or another kind of web stream.
   if (body instanceof Readable) return body
   if (body instanceof ReadableStream && !body.locked) return Readable.fromWeb(body)
   if (isAsyncIterable(body) && !(body instanceof ReadableStream)) return Readable.from(body)
@@ -288,13 +284,12 @@ function isAddress({ protocol, username, password }: URL): boolean {
   return /^https?:$/.test(protocol) && username === '' && password === ''
 }
 
-/** The dispatcher that uses proxies. Undefined before the first request; null if the environment has no proxies. */
+/** The dispatcher for proxies. Undefined before the first request; null if the environment has no proxies. */
 let proxies: EnvHttpProxyAgent | null | undefined
 
 /**
- * Returns the undici dispatcher for requests to an address: the global dispatcher, as for `fetch`. If the application has not replaced the
- * global dispatcher, the proxies in `HTTP_PROXY` and `HTTPS_PROXY` are used, with their values at the first request. Hosts in `NO_PROXY`
- * and the local machine are reached without a proxy.
+ * Returns the dispatcher for a request. Uses the proxies that `HTTP_PROXY` and `HTTPS_PROXY` contained at the first request, except for
+ * hosts in `NO_PROXY` and the local machine. A global dispatcher that the application has set takes precedence.
  */
 function dispatcherFor({ hostname }: URL): Dispatcher {
   const global = getGlobalDispatcher()
@@ -311,8 +306,8 @@ function isThisMachine(hostname: string): boolean {
 }
 
 /**
- * Whether the application has replaced the global dispatcher. Node's own dispatcher comes from another copy of undici. It can't be
- * distinguished from a dispatcher that an application made with yet another copy, so neither of them counts as chosen.
+ * Whether the application has replaced the global dispatcher. A dispatcher from another copy of undici does not count, because it could be
+ * Node's own.
  */
 function isChosen(dispatcher: object): boolean {
   if (dispatcher instanceof Dispatcher)
