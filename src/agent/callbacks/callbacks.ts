@@ -6,12 +6,12 @@ import type { CallPlan, RequestPlan } from '../types/middleware.ts'
 import type { AgentRules } from '../types/options.ts'
 import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolEnding, ToolTurn } from './hooks.ts'
 
-/** A function of a hook or of an entry in `plan` or `around`. */
+/** One function from the options `hooks`, `plan` or `around`. */
 export interface Callback<Ask> {
   readonly name: string | undefined
-  /** The words that messages use for the callback, such as `beforeTool` and `hook`. */
+  /** The words for error messages: where the function was set, and what it is part of. For example `['beforeTool', 'hook']`. */
   readonly kind: readonly [word: string, noun: string]
-  /** The consequence of a failure, in words for the log. Undefined if a failing function is skipped. */
+  /** What a failure of the function leads to, in words for the log. Undefined if `onFailure` is `'skip'`. */
   readonly refused: string | undefined
   readonly ask: Ask
 }
@@ -19,7 +19,7 @@ export interface Callback<Ask> {
 type Plan<Subject, Decision> = Callback<(subject: Subject) => Awaitable<Decision | undefined>>
 type Around<Subject, Value> = Callback<(subject: Subject, next: () => Promise<Value>) => Awaitable<Value | undefined>>
 
-/** The callbacks of a run, in the order in which they are called. */
+/** The callbacks of a run. Each list is in the order of the calls. */
 export interface Callbacks {
   readonly plan: {
     readonly requests: readonly Plan<ModelTurn<never>, RequestPlan>[]
@@ -34,7 +34,7 @@ export interface Callbacks {
   }
 }
 
-/** Combines hooks and entries. In each list the hooks precede the entries, and wrap them. */
+/** Combines hooks and entries. In each list, the hooks come before the entries. */
 export function callbacksOf(rules: Pick<AgentRules<never>, 'hooks' | 'plan' | 'around'>): Callbacks {
   const { hooks = [], plan = [], around = [] } = rules
   const ofHooks = <Ask>(word: keyof Hooks, refused: string, functionOf: (hook: Hooks<never>) => Ask | undefined) =>
@@ -87,7 +87,7 @@ function listOf<Entry extends { name?: string; onFailure?: 'refuse' | 'skip' }, 
   return callbacks
 }
 
-/** The error of a hook or an entry that has failed and whose `onFailure` is `'refuse'`. */
+/** The error of a function that failed and whose `onFailure` is `'refuse'`. */
 export class HookFailure extends ToolloopError {
   /** The hook's name, or its kind if it has none. */
   readonly hook: string

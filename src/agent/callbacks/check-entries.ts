@@ -4,7 +4,7 @@ import type { AroundEntry, PlanEntry } from '../types/middleware.ts'
 
 const entryNames: OptionNames<PlanEntry & AroundEntry> = { name: true, onFailure: true, request: true, call: true }
 
-/** Throws `invalid_option` for anything but a list of entries. */
+/** Throws `invalid_option` if the option is not a list of valid entries. */
 export function checkEntries(option: 'plan' | 'around', entries: readonly (PlanEntry<never> | AroundEntry<never>)[] | undefined): void {
   if (entries === undefined) return
   if (!Array.isArray(entries)) throw new InvalidOptionError(option, 'an array of entries', entries)

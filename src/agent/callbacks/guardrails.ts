@@ -16,37 +16,40 @@ export type GuardrailVerdict<T> =
   | { stop: string }
 
 /**
- * A named set of checks, called in order after all hooks and entries. Each check sees the changes made by earlier checks. The checks are
- * called once for each step, and not again when a recorded run is resumed.
+ * A named set of checks, called in order, after the hooks and the `plan` and `around` functions. Each check sees the changes made by
+ * earlier checks. The checks are called once for each step, and not again when a recorded run is resumed.
  *
- * Contract of all checks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`). A check fails if it throws, rejects,
- * takes longer, or returns an invalid replacement. If a check of a call fails, the call is refused. If a check of a result fails, the
- * result is withheld. If a check of input or output fails, the run is stopped. Returning nothing lets the value pass.
+ * Contract of all checks: awaited for at most `toolTimeoutMs`. A check fails if it throws, rejects, takes longer, or returns an invalid
+ * replacement. If a check of a call fails, the call is refused. If a check of a result fails, the result is withheld. If a check of input
+ * or output fails, the run is stopped. A value passes if the check returns nothing.
  */
 export interface Guardrail<Context = unknown> {
   /** The guardrail's name in events, in the log, in messages to the model and in the result. */
   readonly name: string
   /**
    * Checks the input of a run before anything is sent, and later the messages that a `RunControl` sends. `refuse` acts like `stop` here,
-   * because there is no model to tell. In the result, a note replaces messages that did not pass. A later run that continues the
-   * conversation therefore does not send them.
+   * because there is no model to tell. In the result, a note replaces messages that did not pass.
    */
   input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Awaitable<GuardrailVerdict<readonly MessageInput[]>>
   /**
-   * Checks the text of each response. An answer with a schema is checked as JSON, in whatever form the model gave it. With such a check,
-   * text is shown only after it has passed. `refuse` withholds an answer, and the model answers again: at most `outputRetries` times, then
-   * the run ends `refused`. If the response also has calls, `refuse` only leaves out its text. Reasoning is not checked.
+   * Checks the text of each response before the text is shown. If the answer has a schema, the text is the answer as JSON. Reasoning is not
+   * checked.
+   *
+   * `refuse` withholds an answer and asks the model for another, at most `outputRetries` times. After that, the run ends `refused`. If the
+   * response also has calls, `refuse` only removes the response's text.
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Awaitable<GuardrailVerdict<string>>
   /**
    * If set, text is shown before the response is complete. `output` is called with one piece at a time, and each piece is shown when it has
    * passed. `'sentences'`: `text` is one sentence, or 1,000 characters of a long sentence. `{ window: n }`: `text` is n further characters,
-   * preceded by the last n characters that have passed. If a guardrail with `output` has no `stream`, or the answer has a schema, the whole
-   * text is checked at once.
+   * preceded by the last n characters that have passed.
    *
    * A refused piece is not shown, nor is anything after it. If part of a refused answer was already shown, the event `MODEL_RETRY` with
-   * `discards` tells viewers to discard it, and the model answers again. If the part has reached a reader that can't discard it (`.text`,
-   * `onText`), the run ends `refused` instead. Default: the whole text is checked at once.
+   * `discards` tells viewers to discard it, and the model answers again. If the part was already delivered through `.text` or `onText`,
+   * which can't discard it, the run ends `refused` instead.
+   *
+   * Default: the whole text is checked at once. `stream` has no effect if the answer has a schema, or if another guardrail with `output`
+   * has no `stream`.
    */
   readonly stream?: 'sentences' | { readonly window: number }
   /** Checks each call of a turn, before any of them runs. Replaced arguments are validated again. */
@@ -63,7 +66,7 @@ export type GuardrailsByPlace = Readonly<Record<GuardrailPlace, readonly Guardra
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, stream: true, call: true, result: true }
 
-/** Throws `invalid_option` for anything but guardrails, and for a function with an unknown name, which would never be called. */
+/** Throws `invalid_option` if a guardrail is invalid or has an unknown field. */
 export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefined): void {
   if (guardrails === undefined) return
   if (!Array.isArray(guardrails)) throw new InvalidOptionError('guardrails', 'an array of guardrails', guardrails)

@@ -92,15 +92,15 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
 }
 
 /**
- * Functions that take part in the loop. They act as entries of the plan (`beforeModel`, `beforeTool`, `afterModel`) and as wrappers of a
- * step (`aroundModel`, `aroundTool`, `afterTool`); see `PlanEntry` and `AroundEntry`. Functions called before a step run in the order of
- * the hooks. Each function gets the request or the arguments as earlier functions have changed them. Once a function refuses or answers,
- * the remaining functions are not called. Functions called after a step run in reverse order. Among the functions that wrap a step, the
- * first function is the outermost. Hooks are called once for each step, and not again when a recorded run is resumed.
+ * Functions that the run calls before, around and after its model requests and tool calls. See also `PlanEntry` and `AroundEntry`.
  *
- * Contract of all hooks: awaited, for at most the time of one attempt at a tool (`toolTimeoutMs`), not counting the time in `next`. A hook
- * fails if it throws, rejects, takes longer, or returns something invalid; `onFailure` says what happens then. Returning nothing changes
- * nothing.
+ * Functions called before a step run in the order of the hooks. Each function gets the request or the arguments with the changes of earlier
+ * functions. Once a function refuses or answers, the remaining functions are not called. Functions called after a step run in reverse
+ * order. Among the functions that wrap a step, the first function is the outermost. Hooks are called once for each step, and not again when
+ * a recorded run is resumed.
+ *
+ * Contract of all hooks: awaited for at most `toolTimeoutMs`, not counting the time in `next`. A hook fails if it throws, rejects, takes
+ * longer, or returns something invalid. Returning nothing changes nothing.
  */
 export interface Hooks<Context = unknown> {
   /** The name of these hooks in the log. */
@@ -120,26 +120,27 @@ export interface Hooks<Context = unknown> {
    */
   afterModel?(ending: ModelEnding<Context>): { text: string } | undefined | Promise<{ text: string } | undefined>
   /**
-   * Called for each call of a turn once the arguments are valid and the call is approved, before any call of the turn runs. Return `{
-   * refuse }` to prevent the call. The hook is not called again for the same call if the tool asks a question.
+   * Called for each valid and approved call of a turn, before any call of the turn runs. Return `{ refuse }` to prevent the call. The hook
+   * is not called again for the same call if the tool asks a question.
    */
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** Called with the result of each call that has run. May replace the content for the model. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
-   * Wraps one model request, including its retries. `next()` sends it, at most once, and resolves with the whole response; text is streamed
-   * meanwhile. `next()` rejects with the request's error, or with `budget_spent` if a budget does not allow the request.
+   * Wraps one model request, including its retries. `next()` sends the request and resolves with the whole response. It sends at most once.
+   * Text is streamed while the response arrives. `next()` rejects with the request's error, or with `budget_spent` if a budget does not
+   * allow the request.
    *
    * The response that the hook returns replaces the response from `next`. If `next` is not called, nothing is sent, and the returned
-   * response is shown as if it had been streamed. The run counts the usage in the returned response. If the response has no usage, the
-   * usage of the request counts. A `Budget` counts the requests that were sent.
+   * response is shown as if it had been streamed. The run counts the usage in the returned response. If that response has no usage, the run
+   * counts the usage of the sent request. A `Budget` always counts what was sent.
    */
   aroundModel?(
     request: SentRequest<Context>,
     next: () => Promise<ModelResponse>,
   ): ModelResponse | undefined | Promise<ModelResponse | undefined>
   /**
-   * Wraps the function of a call, including its time limit and its retries. `next()` runs the function, at most once, and resolves with its
+   * Wraps the function of a call, including its time limit and its retries. `next()` runs the function at most once, and resolves with its
    * return value. If the call fails, `next()` rejects with a `ToolloopError` (`tool_failed`, `tool_timeout`, `tool_cancelled`). The `cause`
    * of the error is the value that was thrown.
    *
@@ -160,7 +161,7 @@ const hookNames: OptionNames<Hooks> = {
   aroundTool: true,
 }
 
-/** Throws `invalid_option` for anything but hooks, and for a function with an unknown name, which would never be called. */
+/** Throws `invalid_option` if a hook is invalid or has an unknown field. */
 export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
   if (hooks === undefined) return
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'object' && hook !== null))

@@ -32,7 +32,7 @@ export async function withArguments(
   return { ...planned, call, end: { refusal: { code: preparation.problem.code, text: preparation.problem.message } } }
 }
 
-/** The end of a call that has content for the model. */
+/** The end of a call whose tool returned or failed, with the content for the model. */
 export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
 
 /** Returns the end of a call whose result is withheld. The value is left out, too, because the run's result would contain it. */

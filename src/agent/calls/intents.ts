@@ -10,8 +10,8 @@ import { DecisionDesk } from './waiting/verdict.ts'
 type WaitingIntent = WaitingCall & Intent
 
 /**
- * Asks for decisions on the calls noted during a preview. When all calls are decided, carries out the approved calls. Adds the results to
- * the state as the results of one round. Undecided calls are pending in that round.
+ * Asks for decisions on the calls that were planned in a preview but did not run. When all of them are decided, runs the approved calls,
+ * and adds their results to the state like the results of one turn.
  */
 export async function settleIntents(execution: Execution, iteration: number): Promise<ToolRound> {
   const round = await carryOutIntents(execution, iteration)
@@ -19,7 +19,7 @@ export async function settleIntents(execution: Execution, iteration: number): Pr
   return round
 }
 
-/** Carries out the approved calls in order, one at a time, once all calls are decided. */
+/** Runs the approved calls one at a time, once all calls are decided. */
 async function carryOutIntents(execution: Execution, iteration: number): Promise<ToolRound> {
   const { durable, run, state } = execution
   const whole: ToolRound = { records: [], pending: [], intents: [] }
@@ -33,7 +33,7 @@ async function carryOutIntents(execution: Execution, iteration: number): Promise
   const desk = new DecisionDesk(execution)
   const waiting = numberedIntents(execution, state.intents)
   const items = waiting.flatMap((one) => one.items)
-  // Publishes all items before the run waits for the first, so that all can be decided together.
+  // Emits all items before the run waits for a decision, so that all can be decided together.
   for (const item of items) await desk.open(item)
   for (const item of items) if ((await desk.decided([item])).length === 0) whole.pending.push(item)
   if (whole.pending.length > 0) {
@@ -63,11 +63,11 @@ async function carryOutIntent(execution: Execution, one: WaitingIntent, desk: De
   return summarise(execution, iteration, [call], finished, pending, index)
 }
 
-/** The noted calls with the items to decide. The items are numbered as one plan. */
+/** The calls planned in a preview, each with the items to decide. The items are numbered across all calls. */
 function numberedIntents(execution: Execution, intents: readonly Intent[]): WaitingIntent[] {
   const waiting = intents.map((intent): WaitingIntent => {
     const { iteration, index, question, waited } = intent
-    // The text after the call was shown when the call was noted.
+    // The text that follows the call in the response was shown during the preview.
     const { textAfter: _, ...call } = intent.call
     const leave = execution.run.switchToAgentOf(call.id)
     const one = waitingCall(execution, iteration, { call, index, question, times: waited + 1 })
@@ -80,12 +80,12 @@ function numberedIntents(execution: Execution, intents: readonly Intent[]): Wait
   return waiting.map((one) => ({ ...one, items: one.items.map(numbered) }))
 }
 
-/** Adds the result of one call to the results of the whole plan. */
+/** Adds the result of one call to the results of all calls. */
 function add(whole: ToolRound, { records, pending, intents, ...ending }: ToolRound): void {
   whole.records.push(...records)
   whole.pending.push(...pending)
   whole.intents.push(...intents)
-  // As in a round, the first ending and the last handoff count.
+  // If several calls end the run, the first counts. If several calls hand off, the last counts.
   const { final = ending.final, stop = ending.stop } = whole
   Object.assign(whole, ending, final && { final }, stop && { stop })
 }

@@ -15,10 +15,7 @@ export function keepAside(run: RunContext): AroundTool {
   return (next) => async (call) => withoutLongText(run, await next(call))
 }
 
-/**
- * Returns the outcome with the text for the model. If the run stores a long text, the model gets the beginning. If the text can't be
- * stored, it is cut.
- */
+/** Shortens a long result. The full text is stored, and the model gets its beginning. If the text can't be stored, the text is cut. */
 export async function withoutLongText(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
   const { call, end } = outcome
   const { largeResults, maxResultBytes } = run.limits
@@ -28,16 +25,13 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const text = textIn(end.content)
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
   const room = maxResultBytes - noteBytes(text.length)
-  // The result of a `final` tool is not stored: it ends the run, so no model would read the rest.
+  // The result of a `final` tool is not stored: the tool ends the run, so no model would read the rest.
   const id = isLong && room >= 0 && tool.final !== true ? await keptIn(run, text, keptBytes) : undefined
   if (id === undefined) return cut(outcome, end, maxResultBytes)
   return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes: Math.min(shownBytes, room), maxResultBytes }))
 }
 
-/**
- * Stores a text and returns its id. Undefined if the text can't be stored, for example because the disk is full. The call has ended, so it
- * must not fail for this reason.
- */
+/** Stores a text and returns its id. Undefined if the text can't be stored, for example because the disk is full. */
 function keptIn({ keptResults, logger, runId }: RunContext, text: string, maxBytes: number): Promise<string | undefined> {
   return keptResults.keep(text, maxBytes).catch((error: unknown) => {
     logger.warn({ runId, error }, 'a long result could not be stored, and was cut')
@@ -66,7 +60,7 @@ function textIn(content: Content): string {
     .toWellFormed()
 }
 
-/** Replaces the text with its beginning and a note. Images and documents are limited as in any other result. */
+/** Replaces the text with its beginning and a note. */
 function shortened(
   id: string,
   text: string,
@@ -87,7 +81,7 @@ function noteOf(id: string, shown: number, of: number): string {
   return `\n\n${keptAsideText({ id, shown, of })}`
 }
 
-/** The maximum size of the note, in bytes. */
+/** The maximum size, in bytes, of the note that follows a shortened text. */
 function noteBytes(of: number): number {
   return Buffer.byteLength(noteOf(keptId(''), of, of))
 }

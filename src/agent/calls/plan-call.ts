@@ -8,14 +8,14 @@ import type { CallWork } from '../types/running-call.ts'
 import { prepareAgain } from './tool-call.ts'
 
 /**
- * How often an approver may change the arguments of a call if the plan asks for another approval each time. After that, the call is
- * refused. Without this limit, the plan and the approver could alternate forever.
+ * How often an approver may change the arguments of a call, if the plan then asks for approval again. After that, the call is refused, so
+ * that the two can't alternate forever.
  */
 const mostEdits = 2
 
 /**
- * Asks the plan about each call, in a separate step, and returns the calls with the plan's decisions. Returns a call unchanged if it waits,
- * was refused, or was planned before with the same arguments. `times`: how often these calls have been planned, including this time.
+ * Asks the plan about each call, and returns the calls with the plan's decisions. Skips calls that wait, are refused, or were planned
+ * before with the same arguments. `times`: how often these calls have been planned, including this time.
  */
 export function putToPlan<Work extends Pick<CallWork, 'call' | 'key' | 'result'>>(
   execution: Execution,
@@ -45,7 +45,7 @@ async function decide(
   const prepared = run.prepared.get(call.id) ?? (await prepareAgain(run, call))
   if ('code' in prepared) return { refusal: prepared }
   const planned = await planCall({ iteration, call, prepared })
-  // The run was interrupted before the plan decided. The call must not run even if the run continues in another process.
+  // The run was interrupted before the plan decided. The call must not run, even if another process resumes the run.
   if (run.interruption !== undefined) return { refusal: { code: 'tool_cancelled', text: cancelledText(call.name) } }
   const change: CallChange = { ...planned.end }
   if (planned.call !== call) {
@@ -70,7 +70,7 @@ function changed(call: PlannedCall, change: CallChange): PlannedCall {
     : change.refusal
   if (refusal !== undefined) Object.assign(planned, { action: 'reject', refusal } satisfies Partial<PlannedCall>)
   else if (change.ask !== undefined && call.intent === undefined) planned.approval = true
-  // If the plan supplies the result, the caller need not carry out the call.
+  // If the plan supplies the result, the app need not run a client tool.
   if (change.result !== undefined) planned.action = 'run'
   return planned
 }

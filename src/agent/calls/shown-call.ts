@@ -9,7 +9,7 @@ import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import { shownAbout } from '../nested/nested-items.ts'
 import type { RunningCall } from '../types/running-call.ts'
 
-/** The maximum size, in characters, of arguments and values that are searched for secrets for each event of a call. */
+/** The maximum size, in characters, of arguments or values that are searched for secrets. */
 export const mostShown = 65_536
 
 /** The arguments as listeners see them before the call runs, and the texts that were removed. */

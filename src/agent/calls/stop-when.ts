@@ -4,8 +4,8 @@ import { iterationStep } from '../step-keys.ts'
 import type { Execution } from '../types/execution.ts'
 
 /**
- * Calls the caller's `stopWhen`. If it throws, the run continues. The return value is recorded, so that a replay does not call the function
- * again: it may depend on more than the run.
+ * Calls the caller's `stopWhen`. If it throws, the run continues. The return value is recorded, because a second call during a replay could
+ * return something else.
  */
 export async function isStopped({ durable, run, state }: Execution, iteration: number): Promise<boolean> {
   return durable.step(iterationStep(iteration, 'stop'), async () =>

@@ -41,23 +41,16 @@ export interface PlanInput {
   /** The tool choice of the request. It is checked here, because not every provider enforces it. */
   choice: ToolChoice | undefined
   uniqueIds(): (given: string, index: number) => string
-  /** The settings for reading arguments. */
   terms: ArgumentTerms
   /** Whether calls with effects are only noted, as in a preview. */
   isPreview: boolean
   /** Called only for a tool that may need an approval. */
   needsApproval(call: PreparedCall): Promise<PlannedCall['approval']>
-  /**
-   * The prepared calls, by call id. `planCalls` adds to this map. It is not recorded, because prepared calls can be rebuilt from the plan
-   * after a crash.
-   */
+  /** The prepared calls, by call id. `planCalls` adds to this map. */
   prepared: Map<string, PreparedCall>
 }
 
-/**
- * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is carried out by
- * the caller, or is refused. Never throws.
- */
+/** PREPARE: finds each call's tool, validates the arguments, and decides what happens to the call. Never throws. */
 export async function planCalls(input: PlanInput): Promise<Plan> {
   const uniqueId = input.uniqueIds()
   const calls: ToolCall[] = []
@@ -106,7 +99,7 @@ function refuse({ args: _, ...call }: PlannedCall, code: ErrorCode, text: string
   return { ...call, ...withoutUndefined({ args }), refusal: { code, text } }
 }
 
-/** Finds the tools of the calls. Most calls name a tool exactly. Similar names are searched only for the other calls. */
+/** Finds the tools of the calls. Similar names are searched only if a call doesn't name a tool exactly. */
 function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   const found: OpenedCall[] = []
   for (const call of calls) {
@@ -129,7 +122,7 @@ export async function carryOutCall(
   const { call, index, key, result } = work
   const { lanes, mayHaveRun, ended } = terms
   const tags = tagsOf(durable, key)
-  // The key is the same in every step of the call: when its tool asks a question, when it runs, and when it runs again.
+  // All steps of one call use the same key.
   const own = { idempotencyKey: callName(run.runId, iteration, index), isCarried: false }
   const given = (call.refusal === undefined ? terms.keyOf?.(index, call) : undefined) ?? own
   const prepared =
@@ -171,7 +164,7 @@ export async function carryOutCall(
   }
 }
 
-/** Records whether the call's key is open or settled for later calls. */
+/** Records whether a later call may use the call's idempotency key again. */
 function leaveKey(
   { record, question }: FinishedCall,
   call: CallWork['call'],
@@ -189,14 +182,14 @@ function withResultNote({ record, ...rest }: FinishedCall, note: string): Finish
 }
 
 /**
- * Passes calls that were planned in a preview to `note`, no matter which settings apply now, because nobody has approved them. A call whose
- * result the plan supplies has no effect, so it need not be noted.
+ * Passes calls that were planned in a preview to `note`. They need a decision even if the run is no longer a preview. A call whose result
+ * the plan supplies needs none, because it has no effect.
  */
 export function onlyNoted(run: RunContext, note: (run: RunContext, call: RunningCall) => Promise<CallOutcome>): AroundTool {
   return (next) => (call) => (call.call.intent !== undefined && call.call.plan?.result === undefined ? note(run, call) : next(call))
 }
 
-/** Starts calls in order, and runs at most as many at once as the lanes allow. */
+/** Starts calls in order, and limits how many run at once. */
 export const inLane: AroundTool = (next) => (call) => (call.lanes === undefined ? next(call) : runIn(call.lanes, call, next))
 
 async function runIn(lanes: Lanes, call: RunningCall, next: RunCall): Promise<CallOutcome> {
@@ -229,7 +222,7 @@ export function runFunction(run: RunContext): RunCall {
     run.nested?.restart(call.idempotencyKey)
     const end = await executeCall(call.prepared, environment)
     const { startedAt, raw } = environment
-    // In this case, the run ended before the function could start.
+    // The run ended before the function could start.
     if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
     return { call, end, startedAt, durationMs: 0, raw }
   }
@@ -304,9 +297,7 @@ export class CallEnvironment implements ToolCallEnvironment {
   }
 }
 
-/**
- * Emits the end of a call, before the next call may start. The event is emitted inside the call's step, so that a replay doesn't repeat it.
- */
+/** Emits the end of a call before the next call starts. The event is emitted inside the call's step, so that a replay doesn't repeat it. */
 export function tellEnd(run: RunContext): AroundTool {
   return (next) => async (call) => {
     try {
@@ -364,7 +355,7 @@ export function tellStart(run: RunContext, call: RunningCall, args: JsonObject):
   if (isHeard) run.events.emit(Event.TOOL_CALL_START, { tool: tool.name, args: shown.args }, metaOf(call))
 }
 
-/** The meta of a call's first event. Each audience gets a copy, because listeners may modify it. */
+/** Each event gets its own copy, because listeners may modify it. */
 function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...withoutUndefined({ repairs: call.repairs && [...call.repairs] }) }
 }
@@ -390,7 +381,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
     const { about, schema } = end.question
     const question = { about: toJson(about), ...withoutUndefined({ schema: schema && (toJson(schema) as JsonSchema) }) }
     if (noted !== undefined) return { ...recordCall(execution, call, 'ok', { content: noted, durationMs }), question, noted: true }
-    // Only the id, the decision and the usage of this record are used. When the question has been answered, the call gets another record.
+    // A temporary record: when the question has been answered, the call gets another. Only the id, the decision and the usage are used.
     return { ...recordCall(execution, call, 'cancelled', { content: '', attempts, durationMs }), question }
   }
   const { tool } = call.prepared
@@ -406,13 +397,13 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   return finished
 }
 
-/** Prepares a call that the caller has carried out, without parsing its arguments again. */
+/** Prepares a call of a client tool, which the app has run, without parsing its arguments again. */
 function doneElsewhere({ agent }: RunContext, { name, args = {} }: PlannedCall): PreparedCall | undefined {
   const tool = agent.registry.get(name)
   return tool && { tool, args, input: undefined }
 }
 
-/** Emits and records the end of a call that the caller has carried out. */
+/** Emits and records the end of a client tool's call. */
 async function finishElsewhere(
   execution: Execution,
   call: RunningCall,
@@ -483,7 +474,7 @@ export async function prepareAgain(
   if (tool === undefined) return { code: 'tool_not_found', text: notFoundText(name, run.agent.registry.names()) }
   const { signal, limits } = run
   const terms = { timeoutMs: limits.toolTimeoutMs, signal }
-  // Arguments that the plan or an approver chose are not text of the model, so they are never decoded.
+  // If the plan or an approver chose the arguments, they are not decoded, because the model did not write them.
   const preparation = await (plan?.args === undefined
     ? prepareArguments(tool, rawArguments, { ...terms, asText: asText === true, asNative: true })
     : prepareArguments(tool, JSON.stringify(args), terms))

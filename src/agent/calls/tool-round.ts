@@ -13,14 +13,14 @@ import { finishWaiting } from './waiting/pending-calls.ts'
 import { settleUncertain } from './waiting/uncertain-calls.ts'
 import { decideApprovals, hasApprover } from './waiting/verdict.ts'
 
-/** Starts calls with `carryOut`, each call when it may run. Resolves with their results in the order of `work`. */
+/** Starts calls with `carryOut`, possibly at different times. Resolves with their results in the order of `work`. */
 export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>
 
 const startAll: StartCalls = (work, carryOut) => carryOut(work)
 
 /**
- * Answers all calls of one turn. Starts them in order in the same tick, each as its own step. Refused calls have steps too, so that every
- * call has a record. Calls that wait for a decision come last. A failed tool does not make it reject.
+ * Runs or refuses all calls of one turn. Starts the calls in order, each in its own step. Refused calls have steps too, so that every call
+ * has a record. Calls that wait for a decision come last. Does not reject if a tool fails.
  */
 export async function runToolRound(
   execution: Execution,
@@ -41,7 +41,7 @@ export async function runToolRound(
   return summarise(execution, iteration, calls, all, pending)
 }
 
-/** Asks `approve`, if it is set, then the plan. If the plan requires an approval, asks `approve` again. */
+/** Asks first `approve` and then the plan. If the plan requires an approval, asks `approve` again. */
 async function planRound(execution: Execution, iteration: number, planned: readonly PlannedCall[]): Promise<readonly PlannedCall[]> {
   let calls = planned
   let isAsked: boolean | undefined
@@ -77,7 +77,7 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
 }
 
 /**
- * Returns the function that runs calls of one turn, one batch at a time. `intent`: the noted call, if `calls` is a call noted in a preview.
+ * Returns the function that runs calls of one turn, one batch at a time. `intent`: set if `calls` is a call that was planned in a preview.
  */
 export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
@@ -87,7 +87,9 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /** Records which attempt starts the batch. Returns true if an earlier attempt may have executed its calls without a record. */
+  /**
+   * Records the attempt that starts the batch. Returns true if an earlier attempt may have run calls of the batch without recording them.
+   */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt
@@ -121,13 +123,12 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
 
 async function carryOne(execution: Execution, iteration: number, work: CallWork, terms: CallTerms): Promise<FinishedCall> {
   const finished = await execution.durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
-  // The usage of the call counts at once, even if it is replayed or asks a question, because other calls of the round may still send
-  // requests.
+  // The usage counts at once, because other calls of the turn may still send requests.
   execution.state.budget.keep(finished.record)
   return finished
 }
 
-/** The lanes for the calls of a turn. Undefined if all calls may run at once. */
+/** The concurrency limiter for the calls of a turn. Undefined if all calls may run at once. */
 function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | undefined {
   const { agent, settings, limits } = run
   // Text calls run one after another by default, because the model wrote them in sequence.
@@ -137,7 +138,9 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
-/** Combines the results of a round. `calls`: all calls of a turn, or a single noted call whose position in the turn is `first`. */
+/**
+ * Combines the results of a turn's calls. `calls`: all calls of the turn, or one call from a preview whose position in the turn is `first`.
+ */
 export function summarise(
   { run }: Execution,
   iteration: number,

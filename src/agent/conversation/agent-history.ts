@@ -22,9 +22,9 @@ export interface AgentHistory<Context = unknown> {
    */
   load(run: HistoryRun<Context>): Awaitable<readonly MessageInput[] | undefined>
   /**
-   * Saves `result.newMessages`, the messages that the run added, when it has ended.
+   * Saves `result.newMessages`, the messages that the run added.
    *
-   * Contract: awaited before a journal records the end of the run. After a crash, it may therefore be called again for the same `runId`, in
+   * Contract: awaited before a journal records the end of the run. After a crash, `save` may be called again for the same `runId`, in
    * another process. Throwing rejects the run. If the run has a journal, saving is tried again later.
    */
   save(run: HistoryRun<Context>, result: RunResult): Awaitable<void>

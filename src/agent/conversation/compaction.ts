@@ -91,14 +91,14 @@ export function chooseCompaction(
   return cut === undefined ? shorter : { ...shorter, from: cut }
 }
 
-/** The messages that `next` leaves out and `current` did not, preceded by the summary so far. */
+/** The messages that `next` leaves out in addition to `current`, after the summary so far. */
 export function newlyLeftOut(messages: readonly ChatMessage[], current: Compaction, next: Compaction): ChatMessage[] {
   const task = taskBefore(messages, next.from)
   const out = messages.slice(current.from, next.from).filter((message, at) => !isKept(message, at + current.from, task))
   return current.summary === undefined ? out : [notice(current.from, current.summary), ...out]
 }
 
-/** The summaries in notices of earlier compactions. */
+/** The joined summaries from the notices of earlier compactions. */
 export function earlierSummary(messages: readonly ChatMessage[]): string | undefined {
   const told = messages.flatMap((message) => readNotice(message)?.summary ?? [])
   return told.length === 0 ? undefined : told.join('\n')
@@ -150,8 +150,8 @@ function roundStarts(messages: readonly ChatMessage[]): number[] {
 }
 
 /**
- * The position of the last user message before `from`, which is the task of the rounds after `from`. Undefined if a later user message
- * exists.
+ * The position of the last user message before `from`, which is the task that the messages after `from` work on. Undefined if a later user
+ * message exists.
  */
 function taskBefore(messages: readonly ChatMessage[], from: number): number | undefined {
   const isTask = (message: ChatMessage) => message.role === 'user' && readNotice(message) === undefined
@@ -175,7 +175,10 @@ function shortensAny(messages: readonly ChatMessage[], { from, shortenBefore }: 
 
 const short = new WeakMap<ToolResultMessage, ToolResultMessage>()
 
-/** Cuts the middle out of a long result. Returns the same object each time, so that the result is converted for a provider only once. */
+/**
+ * Cuts the middle out of a long result. Returns the same object for the same result, so that a provider's cache of converted messages
+ * works.
+ */
 function shortened(message: ToolResultMessage): ToolResultMessage {
   const known = short.get(message)
   if (known !== undefined) return known

@@ -25,12 +25,12 @@ export interface Healing {
 }
 
 /**
- * The conversation of a run. Maintains its invariant: every call has exactly one result, directly after the message with the call, in the
- * order of the calls; ids are unique. Messages are frozen copies, so callers can't change them.
+ * The conversation of a run. Every call has a unique id and exactly one result. The results directly follow the message with the calls, in
+ * the order of the calls. Messages are frozen copies, so callers can't change them.
  */
 export class History {
   readonly #messages: ChatMessage[] = []
-  /** The same list as `#messages`, unless messages are left out. */
+  /** The list to send. It is `#messages` itself until the conversation is compacted. */
   #visible = this.#messages
   #compaction = noCompaction
   readonly #ids = new Set<string>()
@@ -97,7 +97,6 @@ export class History {
     return this.#messages.slice(this.#prefix + from)
   }
 
-  /** Replaces the instructions. */
   instruct(instructions: string | undefined): void {
     const first = instructions === undefined ? [] : [instructionsMessage(instructions)]
     const shift = first.length - this.#prefix
@@ -128,7 +127,6 @@ export class History {
     this.append(message)
   }
 
-  /** Replaces the result of a call. */
   replaceResult(result: ToolResultMessage): void {
     const at = this.#messages.findLastIndex((message) => message.role === 'tool' && message.toolCallId === result.toolCallId)
     if (at === -1) return
@@ -137,8 +135,8 @@ export class History {
   }
 
   /**
-   * Removes the model's last message and the results of its calls if the message is an answer: it calls no tool, or only the tool
-   * `answering`. If the message calls other tools, removes nothing and returns the calls of `answering`.
+   * Removes the model's last message if it is an answer: it has no calls, or only calls of the tool `answering`. If it also calls other
+   * tools, removes nothing and returns the calls of `answering`.
    */
   dropAnswer(answering: string | undefined): ToolCall[] {
     const at = this.#messages.findLastIndex(({ role }) => role === 'assistant')
@@ -261,13 +259,10 @@ function instructionsMessage(instructions: string): ChatMessage {
   return asChecked({ role: 'system', content: instructions })
 }
 
-/** The ids assigned to the calls of one response so far. The value is the next suffix to try if the id is requested again. */
+/** The ids assigned to the calls of one response so far. Each value is the suffix to try if the id comes up again. */
 type TakenIds = Map<string, number | undefined>
 
-/**
- * The positions of the calls that have an id, and the results of these calls, in order. `nextCall` and `nextResult` are the first indexes
- * not read yet.
- */
+/** All calls and results with the same id, in order. `nextCall` and `nextResult`: the index of the first that was not read. */
 interface IdUses {
   calls: number[]
   nextCall: number
@@ -276,8 +271,8 @@ interface IdUses {
 }
 
 /**
- * Finds the result of a call: the first result with the call's id between the call and the next call that has this id. A result that
- * precedes every call with its id is misplaced and belongs to the first of these calls. Look up the calls in the order of the conversation.
+ * Finds the result of a call, because ids may repeat in a conversation. The result of a call precedes the next call with the same id. A
+ * result that precedes all calls with its id belongs to the first of them. Calls must be looked up in order.
  */
 class ResultIndex {
   readonly #byId = new Map<string, IdUses>()

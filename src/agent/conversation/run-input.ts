@@ -30,14 +30,14 @@ function inputHint(input: object): string {
 }
 
 /**
- * Steers a running run. Pass it to the run as `control`, or take it from the stream. The run reads messages when the calls of a turn have
- * ended, and when the model has answered.
+ * Steers a running run. Pass it to the run as `control`, or take it from the stream. The run reads messages after the calls of a turn, and
+ * after an answer.
  *
- * Messages that the run has not read when it ends are in `unread` of its result, and stay in the control. To deliver them, either pass the
- * control to the next run or send the messages again, but not both.
+ * Unread messages of a run that has ended are in `result.unread`, and stay in the control. To deliver them, pass the control to the next
+ * run, or send the messages again, but don't do both.
  */
 export class RunControl {
-  /** Set by the run. False from the run's last read of messages until the control is passed to another run. */
+  /** Whether a run will still read messages. Set by the run. */
   listens = true
   readonly #messages: ChatMessage[] = []
   #model: ChatModel | undefined
@@ -75,8 +75,8 @@ export class RunControl {
   }
 
   /**
-   * Returns the new messages and whether `stop` was called, and clears both. `goesOn`: false if the run has reached a limit and reads no
-   * more messages. `hasAnswer`: true if the model has answered, so that the run continues only if messages have arrived.
+   * Returns the new messages and whether `stop` was called, and clears both. `goesOn`: false if the run reads no more messages, because it
+   * has reached a limit. `hasAnswer`: true if the model has answered, so that the run continues only if messages have arrived.
    */
   take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {
     const stops = this.#stops
@@ -86,7 +86,7 @@ export class RunControl {
     return { messages, stops, unread: this.listens || stops ? undefined : [...this.#messages] }
   }
 
-  /** Called when the run has ended. Returns the messages that it has not read. */
+  /** Called when the run has ended. Returns the messages that the run has not read. */
   end(): readonly ChatMessage[] {
     this.listens = false
     return [...this.#messages]

@@ -10,14 +10,13 @@ import type { PendingItem } from '../types/result.ts'
 /** A decision on a pending item. Make it from the item: `{ ...item, approved: true }`. The decision is plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
-/** The decision itself. Its fields depend on the kind of the item. */
+/** What was decided. The fields depend on the kind of the pending item. */
 export type Verdict = Signature &
   /** The call runs. `args` replaces its arguments. `remember`: the same call needs no further approval. */
   (
     | { approved: true; args?: JsonObject; remember?: boolean }
     /**
-     * The call does not run; the model is told why. This verdict also means that a question is not answered, or that the caller does not
-     * carry out a call.
+     * The call does not run, and the model is told why. For a question: nobody answers. For a client tool: the app does not run the call.
      */
     | { approved: false; reason?: string }
     /** The return value of a tool that the caller ran, or its failure. */
@@ -65,7 +64,8 @@ const itemNames: OptionNames<PendingItem> = {
 }
 
 /**
- * The fields of a decision. They include the fields of the item, because a decision is made from its item: `{ ...item, approved: true }`.
+ * The fields of a decision. They include the fields of the pending item, because a decision is made from the item: `{ ...item, approved:
+ * true }`.
  */
 const decisionNames: Readonly<Record<string, unknown>> = {
   ...itemNames,
@@ -79,7 +79,7 @@ const decisionNames: Readonly<Record<string, unknown>> = {
   note: true,
 }
 
-/** The fields of a verdict that only one kind of item may have, each with that kind. */
+/** The fields of a verdict that only one kind of item may have, by name. */
 const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['remember', 'approval'],
   ['result', 'client_tool'],

@@ -17,7 +17,7 @@ export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
 
 /** The run that is about to continue. */
 interface ResumedRun {
-  /** Whether a decided call was carried out. */
+  /** Whether a decided call has run. */
   readonly hasCarriedOut: boolean
   readonly interruption: 'aborted' | 'deadline' | undefined
   readonly abortError: ToolloopError | undefined
@@ -27,14 +27,13 @@ interface ResumedRun {
 /** The states that are being resumed in this process. */
 const claimed = new Set<string>()
 
-/** The states from which this process has most recently carried out a decided call, oldest first. */
+/** The states from which this process has most recently run a decided call, oldest first. */
 const carriedOut = new Set<string>()
 const mostCarriedOut = 10_000
 
 /**
- * Does `work`. Rejects with `already_resumed` in three cases: this process is already resuming the state; the `claim` refuses; or `claim`
- * and `again` are not given and this process has already carried out a decided call from the state. Passes on errors of `claim`, and
- * rejects if the run is interrupted before `work`.
+ * Runs `work` if this caller may resume the state, and rejects with `already_resumed` otherwise. Without `claim` and `again`, a process may
+ * not resume a state again after a decided call has run. Passes on errors of `claim`. Rejects if the run is interrupted before `work`.
  */
 export async function withClaim<T>(
   run: ResumedRun,
@@ -44,10 +43,10 @@ export async function withClaim<T>(
 ): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
-  // `waitingSince` distinguishes runs with the same id, because they started to wait at different times.
+  // Runs with the same id started to wait at different times, so `waitingSince` distinguishes them.
   const stateKey = hashOf([key, state.waitingSince])
   if (claimed.has(key)) throw alreadyResumed(runId)
-  // A `claim` decides alone, even about states that this process has resumed.
+  // If `claim` is given, the process's own list of states does not matter.
   if (carriedOut.has(stateKey) && !again && claim === undefined) {
     const expected = 'continue with the `state` of that result, or pass `again: true` if the result was lost'
     throw new ToolloopError('already_resumed', `This state of run \`${runId}\` was resumed in this process before: ${expected}`)

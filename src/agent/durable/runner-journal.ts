@@ -35,8 +35,8 @@ import { keptRun, knownRun, openEngine, type RecoveredRun, type RecoverOptions, 
 type ToldAgent = Pick<ToldRun, 'provider' | 'model' | 'tools'>
 
 /**
- * Connects a runner to its journal. Passes runs to the journal, and executes runs when the journal asks for it. A runner without a journal
- * has an instance, too.
+ * Connects a runner to its journal. Passes runs to the journal, and executes runs when the journal asks for it. Runners without a journal
+ * use this class, too.
  */
 export class RunnerJournal {
   readonly runs: Runs
@@ -114,7 +114,7 @@ export class RunnerJournal {
     try {
       await prepareModel(run)
       return await this.#asLive(live, async () => {
-        // The pending items are known only when the run has paused.
+        // A running run is awaited first, because its pending items are known only when it pauses.
         if (status === 'running') await this.#resultOf(engine, live)
         await storeDecisions(engine, await knownRun(engine, runId), decisions, run.agent.registry)
         live.isExecuted = false
@@ -128,7 +128,7 @@ export class RunnerJournal {
   }
 
   /**
-   * Does `work`, which continues the run, while the watcher receives the run's events from the beginning. `tools`: the tools passed to
+   * Calls `work`, which continues the run, and sends all events of the run to the watcher, from the beginning. `tools`: the tools passed to
    * `resumeStream`.
    */
   async replayed(
@@ -145,7 +145,7 @@ export class RunnerJournal {
     try {
       await followed.follow(over, left)
     } catch (error) {
-      // The failure loses only events. The run continues, and its caller still gets the result.
+      // The stream lacks events, but the run continues and its caller still gets the result.
       this.#opener.logger.error({ runId, error }, 'the record of a run could not be read: its stream may lack events')
     }
     const result = await over
@@ -185,7 +185,7 @@ export class RunnerJournal {
     tap: EventTap,
     own?: ToolSet,
   ): { events: RecordEvents; followed: RecordFollower } {
-    // A run's own tools replace the tools of the agent.
+    // Tools that were passed to a run replace the agent's tools.
     const tools = inputFromJson(input).needs?.includes('tools') === true ? own : this.#agent.tools
     const sets = tools === undefined ? [] : withHandoffs(tools)
     const secretsOf = (name: string) => {
@@ -197,8 +197,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Completes the caller's options. If that fails and the caller passes no decision, returns the options unchanged: such a caller may only
-   * be waiting for a run in another process.
+   * Completes the caller's options with the recorded options. If that fails, a caller that passes no decision gets its options back
+   * unchanged, because it may only be waiting for another process.
    */
   async #restored(recorded: RecordedStart, asked: GivenHere, decides: boolean): Promise<GivenHere> {
     try {
@@ -214,7 +214,7 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options, () => this.#isClosing)
   }
 
-  /** Stops resuming runs, and releases the current runs when `drained` has resolved. Resolves with false if the journal has no `close`. */
+  /** Stops resuming runs, and releases the current runs after `drained`. Resolves with false if the journal has no `close`. */
   async close(drained: Promise<unknown>, problem: ToolloopError): Promise<boolean> {
     this.#isClosing = true
     const close = this.#engine?.close ?? this.#journal?.close
@@ -242,7 +242,7 @@ export class RunnerJournal {
     await this.#engine?.result(runId)
   }
 
-  /** Does `work`. Meanwhile, executions of the run in this process use the options and the watcher of `live`. */
+  /** Calls `work`. If this process executes the run in the meantime, the run uses the options and the watcher of `live`. */
   async #asLive(live: LiveRun, work: () => Promise<Json>): Promise<RunResult<never>> {
     const { run } = live
     const { runId } = run
@@ -305,8 +305,8 @@ export class RunnerJournal {
   }
 
   /**
-   * Opens the run with all options that it was started with. Rejects if an option is missing. A cancelled run only has to end, so it is
-   * opened even if an option is missing; `given` is then undefined. If opening a cancelled run fails, resolves with undefined.
+   * Opens the run with all options that it was started with. Rejects if an option is missing. A cancelled run opens even then, without
+   * `given`, because it only has to end. If a cancelled run can't be opened, resolves with undefined.
    */
   async #open(
     recorded: RecordedStart,

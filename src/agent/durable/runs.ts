@@ -178,9 +178,8 @@ export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> 
 }
 
 /**
- * Stores the decisions on a run, all or none, before any is carried out. Rejects with `decision_refused` if no item waits, or if a decision
- * was made for another call, is too late, or is a second decision on the same call. Rejects with `invalid_option` if a decision can't be
- * carried out.
+ * Stores all decisions on a run, or none. Rejects with `decision_refused` if the call does not wait for this decision, and with
+ * `invalid_option` if a decision is invalid.
  */
 export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
@@ -219,7 +218,7 @@ function pendingItems(kept: KeptRun): PendingItem[] {
   return kept.status === 'ended' ? [] : itemsOf(kept).filter(({ place }) => kept.waits.includes(place))
 }
 
-/** Throws the `invalid_option` error for a journal that can't do what a method needs. */
+/** Throws `invalid_option`: the journal can't do what the called method needs. */
 export function unable(can: string): never {
   throw new InvalidOptionError('journal', `one that ${can}`)
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../core/messages.ts'
 import type { Durable, RecordEntry } from './journal.ts'
 
-/** The connection to a journal that keeps records of calls. */
+/** A journal that stores records of calls. */
 export type RecordKeeper = Durable & Pick<Required<Durable>, 'append' | 'entries'>
 
 export function keepsRecords(durable: Durable | undefined): durable is RecordKeeper {

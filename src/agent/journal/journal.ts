@@ -9,8 +9,8 @@ export interface StepContext {
 }
 
 /**
- * The part of a journal that the loop uses. Outside `step` and `wait`, the loop depends only on its input and on recorded values, so
- * replaying these values restores its state.
+ * The part of a journal that the loop uses. Outside `step` and `wait`, the loop is deterministic. A replay of the recorded values therefore
+ * restores the loop's state.
  */
 export interface Durable {
   readonly runId: string
@@ -18,35 +18,33 @@ export interface Durable {
   readonly attempt: string
   /**
    * The number of this execution of the run. Each later execution has a higher number. Systems outside the journal, such as sessions, use
-   * it to refuse an earlier execution. If absent, they can't tell the executions apart.
+   * the number to refuse writes of an earlier execution. Without the number, they can't tell executions apart.
    */
   readonly epoch?: number
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
-  /** Whether an earlier execution has recorded a turn. Only a recording uses this, to note that it starts in the middle of the run. */
+  /** Whether an earlier execution has recorded a turn. A recording notes this, because it then starts in the middle of the run. */
   readonly resumed?: boolean
   /** The signal that is aborted when the run is cancelled from outside, or when the journal can no longer record it. */
   readonly signal?: AbortSignal
-  /**
-   * The reason why the run has to end now, without a replay, further steps or events. Set if every process that resumed the run has died.
-   */
+  /** The reason why the run has to end at once, without steps or events. Set if every process that resumed the run has died. */
   readonly givenUp?: string
   /**
-   * Runs `fn` and records its value under `key`. If a value is recorded already, returns that value without running `fn`. The value is
-   * plain JSON. The type parameter can't require plain JSON, because interfaces are not assignable to `Json`. Rejects only if the engine
-   * itself fails. `about`: the item that the step decides on, as for `wait`. An engine can ignore it.
+   * Runs `fn` and records its value under `key`. If a value is recorded already, returns that value without running `fn`. The value must be
+   * plain JSON, although the type doesn't require it. Rejects only if the engine itself fails. `about`: the pending item that the step
+   * decides on. An engine can ignore `about`.
    */
   step<T>(key: string, fn: (step: StepContext) => Promise<T>, about?: object): Promise<T>
   /** Waits for steps that were started in the same tick. Resolves with their values, in the order of `steps`. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
   /**
    * Waits for a value delivered from outside. Resolves with null if `timeoutMs` passes first. Resolves with undefined if the journal can't
-   * wait longer than this process lives; the run then pauses.
+   * wait beyond the end of this process. The run then pauses.
    */
   wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined>
   /**
-   * Stores a long text beside the steps until the run has ended. Replaces an earlier text of the same name. Called inside steps. Resolves
-   * with false and stores nothing if the texts of the run would exceed `maxBytes` together (UTF-8). If absent, large results are cut.
+   * Stores a long text until the run has ended. Replaces an earlier text of the same name. Called inside steps. Resolves with false and
+   * stores nothing if all texts of the run together would exceed `maxBytes` (UTF-8). If absent, large results are cut.
    */
   keep?(name: string, text: string, maxBytes: number): Promise<boolean>
   /** The text that this execution or an earlier execution has stored under this name. */
@@ -64,7 +62,7 @@ export interface Durable {
 export interface RecordEntry {
   /** The entry's position in its record, counted from 0. */
   position: number
-  /** Identifies the purpose of the entry. A call that runs again uses the value only for the same purpose. */
+  /** Identifies what the entry is for. If the call runs again, the call uses the value only for the same purpose. */
   fingerprint: string
   value: Json
 }
@@ -76,7 +74,7 @@ export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
  * The part of a journal that a runner uses. A journal that can look up its runs has `get`, `list` and `prune`. `runner.resume(runId)` needs
  * `get`; `runner.runs` needs all three.
  *
- * Contract: all methods are awaited. If a method rejects, the call that needed it rejects, too, and the record of the run is unchanged.
+ * Contract: all methods are awaited. If a method rejects, the runner's method rejects too, and the record of the run is unchanged.
  */
 export interface Engine {
   /**
@@ -86,8 +84,8 @@ export interface Engine {
    */
   start(runId: string, input?: Json, metadata?: JsonObject, session?: string): Promise<void>
   /**
-   * Stores values for the `wait`s of those names, all or none. Rejects with `decision_refused` if nothing waits under a name, if the wait
-   * has a value already, or if its time is over.
+   * Stores a value for each of the named `wait`s, all or none. Rejects with `decision_refused` if a `wait` does not exist, has a value
+   * already, or has timed out.
    */
   deliver(runId: string, values: { readonly [name: string]: Json }): Promise<void>
   /** Ends the run with `aborted`, in any process. Resolves when the cancellation is recorded. Does nothing to a run that has ended. */
@@ -108,10 +106,9 @@ export interface Engine {
   /** Deletes runs that have ended, with everything that is recorded about them. Resolves with the number of deleted runs. */
   prune?(which: PruneOptions): Promise<number>
   /**
-   * Stops resuming runs. When `drained` has resolved, releases the runs that this connection executes, as if its process had been killed:
-   * the connection records nothing more about them, and any process can continue them. The results of those runs, and later calls of
-   * `start`, reject with `problem`. Other connections of the journal are not affected. Resolves when all executions have ended. If absent,
-   * `Journal.close` is called instead.
+   * Stops resuming runs. After `drained`, releases the runs that this connection executes: the connection records nothing more about them,
+   * and any process can continue them. Their results, and later calls of `start`, reject with `problem`. Other connections of the journal
+   * are not affected. Resolves when all executions have ended. If absent, `Journal.close` is called instead.
    */
   close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
 }
@@ -143,14 +140,14 @@ export interface RunSummary {
   stopReason?: StopReason
   createdAt: number
   updatedAt: number
-  /** The reason why the last execution broke off: a failure of the journal or of the runner's setup. Absent if it did not break off. */
+  /** Why the last execution failed: an error of the journal or of the runner's setup. Absent if it did not fail. */
   problem?: string
   metadata?: JsonObject
   /** The id of the run's session. */
   session?: string
   /** The model that was last asked, as `provider/model`. Set only if the run has ended or waits. */
   model?: string
-  /** For a `running` run: whether the process that executes it is alive. `gone`: no process executes the run until one resumes it. */
+  /** For a `running` run: whether the process that executes it is alive. `gone`: the run must be resumed to continue. */
   process?: RunProcess
 }
 
@@ -203,10 +200,10 @@ export interface PruneOptions {
 /** The version of the loop's step keys and recorded values. A run recorded by a newer version is not resumed. */
 export const loopVersion = 1
 
-/** The methods that replace a journal port's own steps and waits. */
+/** Replacements for the methods `step` and `wait` of a `Durable`. */
 export type AroundSteps = Pick<Durable, 'step' | 'wait'>
 
-/** Returns `steps` with the two methods of `around` in place of its own. */
+/** Returns `steps` with the methods of `around`. */
 export function aroundSteps(steps: Durable, around: AroundSteps): Durable {
   return new Proxy(steps, {
     get(port, name) {
@@ -224,5 +221,5 @@ export function waitsOf(output: Json): string[] | undefined {
   return pending.flatMap((item) => (isJsonObject(item) && typeof item.place === 'string' ? [item.place] : []))
 }
 
-/** The fields of an event that name its step. Set if that step may be executed again. */
+/** The fields of an event that identify its step and the attempt at the step. Set if the step may run again. */
 export type StepTags = { step?: string; attempt?: string }

@@ -2,19 +2,15 @@ import type { Json } from '../../core/messages.ts'
 import type { SavedValue } from '../types/running-call.ts'
 import type { Durable } from './journal.ts'
 
-/**
- * The id of a stored text. Equal texts have equal ids. If a call is repeated and returns the same text, the text is therefore stored only
- * once.
- */
+/** The id of a stored text. Equal texts have equal ids. A text that several calls return is therefore stored only once. */
 export function keptId(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text).digest('hex').slice(0, 20)
 }
 
 /**
- * The large results of a run, by hashes of their texts, and texts that its tools keep by name. With a journal, they are stored beside the
- * run's steps. Without a journal, they are kept in memory, and in the state of a paused run. Large results of a nested run are stored with
- * the outer run, because the nested run is part of a call of the outer run.
+ * Stores the large results of a run, and texts that tools save by name. With a journal, the texts are stored in the journal. Without a
+ * journal, they are kept in memory, and in the state of a paused run. A nested run stores its texts with the outer run.
  */
 export class KeptResults {
   readonly #outer: KeptResults | undefined
@@ -59,7 +55,7 @@ export class KeptResults {
 
   /** The text with this id. Undefined if this run doesn't keep it. */
   async read(id: string): Promise<string | undefined> {
-    // Any other name is refused: the store has other texts, too, and a model may ask for any name.
+    // Other names are refused, because the model may ask for any name and the journal stores other texts too.
     if (!/^[0-9a-f]{20}$/.test(id)) return undefined
     if (this.#outer !== undefined) return this.#outer.read(id)
     if (this.#lastRead?.id === id) return this.#lastRead.text

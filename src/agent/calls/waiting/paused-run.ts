@@ -13,7 +13,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 
 const stateVersion: RunState['version'] = 1
 
-/** The check of each field of a state, and the words with which an error says what was expected. */
+/** For each field of a stored state: a check, and what the error says was expected. */
 const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
   version: [(version) => version === stateVersion, `${stateVersion}`],
   runId: [isText, 'a string'],
@@ -72,9 +72,8 @@ export interface DecisionTerms {
 }
 
 /**
- * Adds the decisions that apply to the state. Skips and logs other decisions: the call doesn't wait, the decision was made for other
- * arguments or another run, it comes too late, or another decision on the same call precedes it. Rejects with `invalid_option` for a
- * decision that can't be carried out, before anything has happened.
+ * Adds the decisions that apply to the state. Other decisions are skipped and logged, such as late decisions or decisions on other
+ * arguments. Rejects with `invalid_option` for an invalid decision, before the state changes.
  */
 export async function decide(
   state: RunState,
@@ -99,7 +98,7 @@ export async function decide(
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
 
-/** Whether a resumed run can continue: an item has a decision, or has waited too long. */
+/** Whether a resumed run can continue: a decision was made on an item, or an item has waited too long. */
 export function continues({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
   return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
 }

@@ -25,7 +25,7 @@ export interface WaitingCall {
   call: PlannedCall
   /** The call's position in the turn. */
   index: number
-  /** The place where the call waits for a decision. Each item of a nested agent has its own place. */
+  /** The place where the call waits for a decision. */
   place: string
   items: PendingItem[]
   /** The question that the tool has asked. */
@@ -44,8 +44,7 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   const { iteration } = round
   const free = round.finished.filter((one) => !asks(one))
   const waiting = waitingCalls(round)
-  // An aborted run must not wait, and all its calls need results. Without a journal, this check is not needed, because waits in memory
-  // don't block.
+  // The calls of an interrupted run need results, so the run must not wait for decisions. Without a journal, the wait returns at once.
   const isOver =
     durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
@@ -65,7 +64,10 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/** Whether the tool of a call asks a question now. An agent that has noted calls asks when the run's plan is complete. */
+/**
+ * Whether the call waits for the answer to a question. A nested agent's calls in a preview are asked about later, with the run's whole
+ * plan.
+ */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }
@@ -90,7 +92,7 @@ export async function waitForDecisions(
   let waiting = first
   for (let times = waited + 2; waiting.length > 0; times++) {
     const decided: DecidedCall[] = []
-    // Publishes all items before the run waits for the first, so that all can be decided together.
+    // Emits all items before the run waits for a decision, so that all can be decided together.
     for (const item of waiting.flatMap(({ items }) => items)) await desk.open(item)
     for (const one of waiting) {
       const verdicts = await desk.decided(one.items)
@@ -116,7 +118,7 @@ export async function waitForDecisions(
       const one = ended[ready.indexOf(work)]
       if (one === undefined || !asks(one)) return []
       const { question, record } = one
-      // Only the decision that existed when the call asked is used. If the run is executed again, later decisions may exist by now.
+      // Uses the decision in the record. A later decision may exist if the run is executed again.
       const asking = record.decision === undefined ? call : { ...call, decision: record.decision }
       return [waitingCall(execution, iteration, { call: asking, index, question, problems, times })]
     })
@@ -139,7 +141,7 @@ export function waitingCall(
   const place = decisionPlace(iteration, index, times)
   const problems = before + (isJsonObject(question?.about) && question.about.problem !== undefined ? 1 : 0)
   const one = { call, index, place, problems, question }
-  // The places of a nested agent's items don't depend on `times`, so that the other items keep their places when one item is decided.
+  // The places don't depend on `times`, so that a decision on one item of a nested agent doesn't change the places of the others.
   const within = itemsWithin(question?.about, call.id, decisionPlace(iteration, index, problems + 1))
   if (within !== undefined) return { ...one, items: within }
   const isApproval = call.approval !== undefined || call.intent !== undefined
@@ -147,7 +149,7 @@ export function waitingCall(
   return { ...one, items: [{ ...itemOf(execution, call, kind, place), ...question }] }
 }
 
-/** Ends the calls that wait when the run has to end. A call whose tool asked a question has already run up to the question. */
+/** Ends the waiting calls of a run that has to end. A call whose tool asked a question has already run up to the question. */
 function cancel({ execution, iteration }: WaitingRound, waiting: readonly WaitingCall[]): Promise<FinishedCall[]> {
   const { durable } = execution
   return durable.all(

@@ -18,7 +18,7 @@ export function notTwice(run: RunContext): AroundTool {
     // If the plan supplied the result, the function has not run in any execution.
     if (!call.mayHaveRun || call.call.effect !== 'unsafe' || call.call.plan?.result !== undefined) return next(call)
     const { tool } = call.prepared
-    // In a preview, a nested agent carries out no calls with effects before they are decided.
+    // In a preview, a nested agent has not run calls with effects, so the agent can run again.
     if (run.settings.effects === 'preview' && call.answered === undefined && runsAgent(tool)) return next(call)
     const found = await askReconcile(call.prepared, new CallEnvironment(run, call), 1)
     if (found === undefined) return { call, end: { outcome: 'uncertain' } }
@@ -52,7 +52,7 @@ export async function settleUncertain(
   const positions = [...again.keys()]
   return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
 
-  /** Emits that the call was not run again, because its outcome is not known. */
+  /** Emits that the call was not run again because its outcome is unknown. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
     await durable.step(key, async () => {
       const place = { iteration, call, tags: tagsOf(durable, key) }

@@ -38,9 +38,8 @@ export interface DecidedItem {
 
 interface VerdictTerms {
   registry: ToolSet
-  /** The option that supplied the decision, for messages. */
+  /** The name of the option that supplied the decision, for error messages. */
   where: string
-  /** The settings for reading and validating changed arguments. */
   arguments?: ArgumentTerms
 }
 
@@ -113,7 +112,7 @@ interface DecidedCall {
   question?: FinishedCall['question']
 }
 
-/** Applies the decisions: the call runs, runs with other arguments, is answered, or is refused. */
+/** Applies the decisions to the call. */
 export function applyVerdicts(run: RunContext, { call, decided, question }: DecidedCall): Pick<CallWork, 'call' | 'answered' | 'result'> {
   const { approval: _, intent: __, ...free }: PlannedCall = call
   for (const { item, verdict } of decided) free.decision = madeDecision(item, verdict, free.decision)
@@ -177,15 +176,12 @@ function tellDecision(run: RunContext, { item, verdict }: DecidedItem, tags: Ste
   run.events.emit(Event.DECISION_MADE, { ...madeDecision(item, verdict), toolCallId, tool, place }, metaOf(item, tags))
 }
 
-/** The meta of events about an item. For an item of a nested agent, it names the run's own call, and the payload names the agent's call. */
+/** For an item of a nested agent, the event names the call that runs the agent. */
 function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): EventPlace {
   return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }
 
-/**
- * Whether the run has an `approve`. This is recorded, so that a run that is resumed with a new `approve` does not decide again on calls
- * that were decided without it.
- */
+/** Whether the run has an `approve`. The answer is recorded, so that a resumed run with a new `approve` keeps its earlier decisions. */
 export function hasApprover({ durable, run }: Execution, iteration: number): Promise<boolean> {
   return durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
 }
@@ -234,7 +230,7 @@ async function decideApproval(execution: Execution, call: PlannedCall, place: st
 
 /**
  * Asks `approve` once. Fails closed: if it throws or returns an invalid decision, the call is refused. `cancelled`: the run ended before a
- * decision. `waits`: the run had an `approve` when that was recorded, but has none in this process.
+ * decision. `waits`: the run was resumed in a process without `approve`.
  */
 async function askApprove(run: RunContext, item: PendingItem): Promise<Verdict | 'cancelled' | 'waits'> {
   const { approve, context } = run.settings
@@ -312,8 +308,8 @@ function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<st
 }
 
 /**
- * Returns a function that finds the item of a decision. It compares fingerprints, too, because the id of a call is unique only within its
- * run, not among nested runs.
+ * Returns a function that finds the item of a decision. The id of a call is unique only within its run, so fingerprints of nested runs are
+ * compared too.
  */
 export function itemFinder<Item>(pending: readonly Item[]): (decision: Named) => Item | undefined {
   const items = new Map<string, Item>()
@@ -328,14 +324,12 @@ interface Named {
   fingerprint?: unknown
 }
 
-/**
- * Whether the fingerprint matches the item. A stored state may have been modified. A nested agent checks the fingerprints of its own items.
- */
+/** Whether the fingerprint matches the item. It may not match if a stored state was modified. Nested agents check their own items. */
 export function isWhole(runId: string, item: PendingItem): boolean {
   return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }
 
-/** Emits the items of a round and the decisions on them. Emits each of them once, no matter how often a nested agent asks. */
+/** Emits each item that waits and each decision exactly once. */
 export class DecisionDesk {
   readonly #execution: Execution
   readonly #opened = new Set<string>()

@@ -65,10 +65,7 @@ export class RecordEvents {
     return (type === Event.TOOL_CALL_START || type === Event.TOOL_CALL_REJECTED) && !this.#calls.has(toolCallId)
   }
 
-  /**
-   * Whether to emit a live event. False if its turn or call was emitted from the record, or will be emitted from the record because its
-   * beginning was missed.
-   */
+  /** Whether to emit a live event. False if the event's turn or call is emitted from the record instead. */
   claim(event: RunEvent): boolean {
     const { type, meta } = event
     const { runId, iteration, step = '', toolCallId = '', parentRunId, parentToolCallId = '' } = meta
@@ -154,7 +151,7 @@ export class RecordEvents {
     const decided = untold.filter(({ id, decision }) => decision !== undefined && !this.#decided.has(id))
     const items = decided.flatMap((call) => this.#itemOf(call))
     for (const item of items) if (isNew(this.#needed, item.place)) this.#need(item)
-    // As in a live run, `RUN_START` marks that the run continues, so that the items count as decided.
+    // `RUN_START` tells listeners that the run continues after the items were decided, as in a live run.
     if (items.length > 0) this.start()
     for (const call of untold) {
       const { id: toolCallId, tool, iteration, decision } = call

@@ -8,8 +8,8 @@ import { turnsOfSteps } from './recorded-turns.ts'
 const lookEveryMs = 250
 
 /**
- * Follows a run from its beginning: emits its recorded steps, then live events of this process, and steps that other processes record. If
- * the beginning of a turn or a call was missed, the turn or call is emitted as a whole once it is recorded.
+ * Follows a run from its beginning. Emits recorded steps first, then live events of this process and steps that other processes record. A
+ * turn or call whose beginning was missed is emitted as a whole, once it is recorded.
  */
 export class RecordFollower {
   readonly #runId: string
@@ -51,7 +51,7 @@ export class RecordFollower {
     }
   }
 
-  /** Emits events until `over` settles or, without it, until the run waits or has ended. */
+  /** Emits events until `over` settles. Without `over`, stops when the run waits or has ended. */
   async follow(over: Promise<unknown> | undefined, left: AbortSignal): Promise<void> {
     let isOver = false
     const end = (): void => {
@@ -71,7 +71,7 @@ export class RecordFollower {
 
   async #pass(event: RunEvent): Promise<void> {
     const { type, meta } = event
-    // Recorded steps of other executions are emitted before the events of this execution.
+    // Emits steps that other executions have recorded before the events of this execution.
     if (type === 'RUN_START' && meta.runId === this.#runId) this.#isStale = true
     if ((this.#isStale || this.#missed.size > 0) && this.#events.begins(event)) {
       await this.#look()
@@ -83,7 +83,7 @@ export class RecordFollower {
 
   async #look(): Promise<void> {
     const news = await this.#engine.news?.(this.#runId, [...this.#known])
-    // If the run was deleted meanwhile, no more events follow.
+    // The run was deleted, so no more events follow.
     this.#isWaiting = news?.status !== 'running'
     if (news === undefined) return
     for (const [key] of news.steps) {
@@ -93,13 +93,13 @@ export class RecordFollower {
     await this.#events.add(turnsOfSteps(news.steps))
   }
 
-  /** Resolves with true if this process has news, and with false when it is time to read the record. */
+  /** Resolves with true if the run has emitted an event in this process, and with false when it is time to read the record. */
   async #woken(): Promise<boolean> {
     const timer = Promise.withResolvers<false>()
     const timeout = setTimeout(() => timer.resolve(false), lookEveryMs)
     const woken = await Promise.race([this.#wake.promise.then(() => true), timer.promise])
     clearTimeout(timeout)
-    // The promise is replaced even without news: every wait adds a reaction to it, and a lasting promise would keep all reactions.
+    // The old promise must not be reused, because every `Promise.race` adds a reaction to it, which would never be freed.
     this.#wake = Promise.withResolvers()
     return woken
   }

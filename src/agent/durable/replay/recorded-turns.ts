@@ -12,7 +12,7 @@ export interface ReplayedTurn {
   key?: string
 }
 
-/** The recorded turns and calls of a run, for a reader that joins later. */
+/** The recorded turns and calls of a run. */
 export interface ReplayedTurns {
   turns: ReplayedTurn[]
   /** Calls that have ended. */
@@ -30,7 +30,8 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
       else if (turn.kind === 'refused' && turn.step !== undefined) turns.push({ key, step: turn.step })
     } else if (isJsonObject(value) && 'record' in value) {
       const { record, question, noted } = value as never as FinishedCall
-      // A call that asked a question or was only noted has not ended. An uncertain outcome does not replace an earlier record of the call.
+      // A call that asked a question, or that was planned in a preview, has not ended. An uncertain outcome does not replace an earlier
+      // record of the call.
       const isLast = question === undefined && noted === undefined && !(record.outcome === 'uncertain' && calls.has(record.id))
       if (isLast) calls.set(record.id, record)
     }
@@ -39,15 +40,15 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
   return { turns, calls: [...calls.values()] }
 }
 
-/** Reads the turns from the result of a run that has ended or waits. The result has all turns and calls that the steps have. */
+/** Reads the turns from the result of a run that has ended or waits. The result is as complete as the steps. */
 export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): ReplayedTurns {
   const messages = newMessages.filter((message) => message.role === 'assistant')
   const turns = steps.map((step, at): ReplayedTurn => {
     const [id] = step.toolCalls.map((call) => call.id)
     const found = messages.findIndex((message) => (hasToolCalls(message) ? message.toolCalls[0]?.id : undefined) === id)
-    // A text that was cut off and then continued is one message. The message belongs to the last of the turns that wrote the text.
+    // If a text was cut off and then continued, its turns share one message, which belongs to the last of them.
     const isContinued = id === undefined && step.finishReason === 'length' && messages.length < steps.length - at
-    // The answer that ended a preview was removed when its plan was carried out.
+    // The answer that ends a preview is removed when the planned calls run.
     const isRemoved =
       id === undefined && messages.filter(isText).length < steps.slice(at).filter(({ toolCalls }) => toolCalls.length === 0).length
     if (found === -1 || isContinued || isRemoved) return { step }
