@@ -102,7 +102,7 @@ export class HookFailure extends ToolloopError {
   }
 }
 
-/** Returns the error of a run that a guardrail, a hook or an entry stops. `reason` begins with the name of that guardrail, hook or entry. */
+/** Returns the error of a run that a guardrail or another callback stops. `reason` begins with the name of the guardrail or callback. */
 export function stoppedBy(reason: string): ToolloopError {
   return new ToolloopError('guardrail', `The run was stopped by ${reason}`)
 }

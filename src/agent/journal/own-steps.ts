@@ -22,18 +22,15 @@ export interface RecordPlace {
 
 /** A state that is about to be resumed. */
 export interface DecidedState extends RunState {
-  /**
-   * The time at which the decisions were checked. The time of each wait is measured up to this time, so that all checks agree on which
-   * waits have timed out.
-   */
+  /** When the decisions were checked. A wait has timed out if its time was over by then. */
   asOf: number
 }
 
 type Waiting = Pick<RunState, 'decisions' | 'waitingSince'>
 
 /**
- * The steps of a run that is not executed by a journal. They are kept in memory. If the run is nested in a call, they are also kept in the
- * record of that call.
+ * The steps of a run without a journal, kept in memory. The steps of a nested run are also kept in the record of the call that started the
+ * nested run.
  */
 export class OwnSteps implements Durable {
   readonly runId: string
@@ -44,7 +41,7 @@ export class OwnSteps implements Durable {
   readonly #place: RecordPlace | undefined
   #steps = new Map<string, unknown>()
   readonly #waits = new Waits()
-  /** The records of the run's calls, unless an outer run keeps them. */
+  /** The records of the run's calls, if this is the outermost run. */
   #records = new Map<string, RecordEntry[]>()
 
   constructor({ runId, signal }: Owner, place?: RecordPlace) {
@@ -111,7 +108,7 @@ export class OwnSteps implements Durable {
     return this.#waits.recorded()
   }
 
-  /** The record that the run needs to continue. It leaves out steps that each execution repeats. */
+  /** The state that the run needs to continue, without the steps that each execution repeats. */
   recorded(): Waiting & Pick<RunState, 'steps' | 'records'> {
     const steps = [...this.#steps].filter(([key]) => !isDoneAgain(key, 0))
     return copyAsJson({
@@ -127,14 +124,14 @@ export class OwnSteps implements Durable {
   }
 }
 
-/** Whether a step's value is a call that has ended for good, so that later executions don't continue it. */
+/** Whether a step's value is a call that has ended, and that no later execution continues. */
 function isSettled(value: unknown): value is FinishedCall {
   if (!isJsonObject(value) || !('record' in value)) return false
   const { record, interrupted, question }: FinishedCall = value as never
   return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
 }
 
-/** The waits of a run without a journal: the time at which each started, and the decisions. */
+/** When each wait started, and the decisions, of a run without a journal. */
 class Waits {
   #decisions: RunState['decisions'] = {}
   #waitingSince: RunState['waitingSince'] = {}

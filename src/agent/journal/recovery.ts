@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { Lanes } from '../../tools/concurrency.ts'
 import { isTakenOver, type RunTries, type Store, type Taken } from './store.ts'
 
-/** The release of a run whose execution broke off. */
+/** The arguments of `Store.release` for a failed execution, and the values that still have to be recorded. */
 export interface Release {
   args: Parameters<Store['release']>
   /** Functions that record the values that could not be recorded before. */
@@ -11,8 +11,8 @@ export interface Release {
 }
 
 /**
- * Runs whose execution broke off, but which the store could not release yet. Until they are released, no other process continues them.
- * Another process would repeat calls whose ends are not recorded.
+ * Runs whose execution failed and that the store could not release. No other process continues a run before the run is released, because
+ * calls whose ends are not recorded would run again.
  */
 export class Releases {
   readonly #store: Pick<Store, 'release'>
@@ -31,7 +31,7 @@ export class Releases {
     return this.#left.has(runId)
   }
 
-  /** Releases the run. If that fails, a later `retry` releases the run. */
+  /** Releases the run. If the release fails, `retry` tries again. */
   async add(release: Release): Promise<void> {
     const [runId] = release.args
     this.#left.set(runId, release)
@@ -67,9 +67,9 @@ export class Releases {
 }
 
 /**
- * How long a run that was taken over from a dead process is executed alone, in milliseconds. The time is very short after the first deaths,
- * because most runs did not cause the deaths and must not wait for one another. It grows with the number of processes that have died, so
- * that a run that kills its process interrupts no other runs.
+ * How long a run that was taken over from a dead process is executed alone, in milliseconds. The time grows with the number of processes
+ * that have died, so that a run that kills its process interrupts no other runs. After the first deaths, the time is short, because most
+ * runs did not cause them.
  */
 const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 
@@ -96,7 +96,7 @@ export class Trials {
     const trial = new Trial(this.#store, { runId, epoch, tries }, leave)
     this.#open.add(trial)
     try {
-      // The try is noted before anything else, because even reading the record may kill the process.
+      // The try is stored first, because even reading the record may kill the process.
       await this.#store.noteTries(runId, epoch, tries + 1)
     } catch (error) {
       this.end(trial)
@@ -131,7 +131,7 @@ export class Trials {
     this.#open.delete(trial)
   }
 
-  /** The tries to note when a living process releases its runs on trial. */
+  /** For each run on trial: the tries to store when this process releases the run. */
   counts(): RunTries[] {
     return [...this.#open].map(({ untried }) => untried)
   }
@@ -142,7 +142,7 @@ export class Trials {
     return `${tries} processes in a row that took it over have died before anything more was recorded (\`maxTakeOvers\`)`
   }
 
-  /** Whether a process died even while it refused the run. Refusing a run replays its record to emit the end of the run. */
+  /** Whether a process died while it refused the run. To refuse a run, a process replays the record and emits the end of the run. */
   isGivenUp({ tries }: Taken): boolean {
     return tries > this.#maxTakeOvers
   }
@@ -162,12 +162,12 @@ export class Trial {
     this.leave = leave
   }
 
-  /** The tries to note if the execution breaks off or the journal is closed. The process is alive then, so this try does not count. */
+  /** The tries to store if the execution fails or the journal is closed. This execution does not count, because the process is alive. */
   get untried(): RunTries {
     return this.#untried
   }
 
-  /** Ends the trial, because the process has survived the run so far. */
+  /** Ends the trial. The process has survived the run. */
   async pass(): Promise<void> {
     if (this.#hasPassed) return
     this.#hasPassed = true
@@ -180,7 +180,7 @@ export class Trial {
 
 /** Options for resuming runs that no living process executes. */
 export interface TakeOverOptions {
-  /** Time between two checks for such runs, in milliseconds. */
+  /** Time between two checks, in milliseconds. */
   everyMs: number
   /** Maximum number of resumed runs that are executed at once. */
   concurrency: number
@@ -205,11 +205,11 @@ export function checkedTakeOver({
 interface TakenOver {
   /** Ids of runs that can continue and that no process executes. */
   pending(): Promise<string[]>
-  /** Resumes a run. Settles when the run has ended, waits, or broke off, and at once if another process was faster. */
+  /** Resumes a run, and settles when the execution is over. Settles at once if another process executes the run. */
   execute(runId: string): Promise<unknown>
 }
 
-/** The longest pause between two tries of a run that breaks off repeatedly, in milliseconds. */
+/** The longest pause between two executions of a run that fails repeatedly, in milliseconds. */
 const longestPauseMs = 300_000
 
 /** Periodically looks for runs that no process executes, and resumes them. */
@@ -246,7 +246,7 @@ export class TakeOver {
         if (notBefore <= performance.now()) void this.#takeUp(runId)
       }
     } catch {
-      // A failure of the store is ignored here: callers of the journal get the error, and the next check follows soon.
+      // A failure of the store is ignored, because callers of the journal get the error, and the next check follows soon.
     }
     this.#timer = undefined
     this.begin()
@@ -258,7 +258,7 @@ export class TakeOver {
       await this.#runs.execute(runId)
       this.#failures.delete(runId)
     } catch {
-      // The journal has recorded the reason.
+      // The journal has recorded the error. The run is tried again later.
       this.#postpone(runId)
     } finally {
       this.#running--

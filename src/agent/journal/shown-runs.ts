@@ -8,9 +8,7 @@ import type { RunStatus } from '../../core/runs/run-states.ts'
  * Contract: all methods are awaited, and reject with `journal_failed` if the store can't be read or written.
  */
 export interface ShownRuns {
-  /**
-   * Tests whether the store can be written, with about as much data as a new run. Rejects if it can't. Absent if the store can't be tested.
-   */
+  /** Tests whether the store can be written, with about as much data as a new run. Rejects if writing fails. */
   tryWriting?(): Promise<void>
   /**
    * Begins an execution and creates the run if it is new. From now on only this execution can add to the run. A run that is `ended` stays
@@ -31,14 +29,13 @@ export interface ShownRuns {
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Records that the run waits or is over. If the run is over, deletes its secrets from this store. For the secrets in the journal, see
-   * `clear`. Resolves with `changed` if the run is no longer in the `expected` state. Resolves with `no_room` if the run would wait, but
-   * there is no room for another waiting run. In both cases nothing was written.
+   * Records that the run waits or has ended. If it has ended, deletes its secrets from this store. Resolves with `changed` if the run is no
+   * longer in the `expected` state, and with `no_room` if the limits for waiting runs are reached. In these two cases, nothing is written.
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Ends waiting runs without a result, and keeps all other data about them. Resolves with the ids of these runs. With `waitingForMs`, ends
-   * a limited number of the runs that have waited for more than this time, by the clock of the store.
+   * Ends waiting runs without a result, and keeps their other data. Resolves with the ids of these runs. `waitingForMs`: ends runs that
+   * have waited for longer than this time, by the clock of the store. One call may end only some of them.
    */
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]>
   /**
@@ -55,24 +52,28 @@ export interface ShownRuns {
   state(runId: string): Promise<string>
   /** Returns the events after the number `after`, as many as fit into one response. Empty only if there are no more events. */
   events(runId: string, after: number): Promise<ShownEvent[]>
-  /**
-   * Whether a part of a recording is always stored before the steps that are recorded after it. If so, no step has to wait for the part.
-   */
+  /** Whether a recording is always stored before the journal's steps that follow. If so, no step has to wait for the recording. */
   readonly writesInOrder: boolean
   /**
    * Stores parts of the run's recording. Each part replaces the part with the same name. Resolves with false if another execution has begun
    * since.
    */
   keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Promise<boolean>
-  /** Returns the parts of the run's recording whose names sort after `after`, in order, as many as fit into one response. */
+  /**
+   * Returns a page of the run's recording: the parts whose names sort after `after`, in order. The page has as many parts as fit into one
+   * response.
+   */
   recording(runId: string, after: string): Promise<RecordingPart[]>
   /** The progress of the given runs. Unknown ids are left out. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
   /** Stores messages to a run, as JSON, until the run has read them. Resolves with false if the run takes no more messages. */
   sendMessages(runId: string, messages: readonly string[]): Promise<boolean>
-  /** The messages to the run, except the first `without`. */
+  /** Returns the messages to the run, without the first `without` messages. */
   messages(runId: string, without: number): Promise<string[]>
-  /** Stops accepting messages to the run. Resolves with false, and changes nothing, if more than `said` messages were stored. */
+  /**
+   * Stops accepting messages to the run. `said`: the number of messages that the caller knows. If more are stored, resolves with false and
+   * changes nothing.
+   */
   closeMessages(runId: string, said: number): Promise<boolean>
   /** Lists runs, newest first, or in the order of the query. */
   list(query: ShownQuery): Promise<ShownPage>
@@ -81,26 +82,25 @@ export interface ShownRuns {
   /** The sessions of the runs that match a query. The session with the newest run comes first. `offset` and `limit` count sessions. */
   sessions(query: ShownQuery): Promise<ShownSession[]>
   /**
-   * Ids of runs that are shown as running, but that stopped running in the journal at least `forMs` milliseconds ago, or are not in the
-   * journal. The process of such a run died while the run ended.
+   * Returns ids of runs that are shown as running although their process died at the end of the run. In the journal, these runs do not
+   * exist, or stopped running at least `forMs` milliseconds ago.
    */
   unsettled(forMs: number): Promise<string[]>
   /** The number and total size of waiting runs: the runs of one caller, the runs that have all of these tags, or all runs. */
   waiting(of?: Pick<ShownQuery, 'caller' | 'tags'>): Promise<{ runs: number; characters: number }>
   /**
-   * Resolves with true in only one process per period; that process may delete old data. If the method is absent, every process may delete
-   * old data.
+   * Whether this process may delete old data. Resolves with true in one process per period. Absent if every process may delete old data.
    */
   mayTidy?(periodMs: number): Promise<boolean>
   /**
-   * Deletes the journal's steps of one run, or of all runs, if the run is done here and no process executes it. Only the data in this store
-   * remains. The steps of one run may be deleted shortly after the call has resolved.
+   * Deletes the journal's steps of one run, or of all runs. Deletes only steps of runs that are done in this store and that no process
+   * executes. The steps of one run may be deleted shortly after the call has resolved.
    */
   clear(runId?: string): Promise<void>
   /**
-   * Deletes finished runs that exceed these limits. If there are too many runs or characters, the caller that has the most loses its oldest
-   * runs. Ages are measured by the clock of the store. Then deletes recordings that exceed their limit, beginning with recordings of
-   * finished runs. Resolves with the number of deleted runs.
+   * Deletes finished runs that exceed these limits. If there are too many runs or characters, deletes the oldest runs of the caller that
+   * has the most. Ages are measured by the clock of the store. Then deletes recordings that exceed their limit, beginning with recordings
+   * of finished runs. Resolves with the number of deleted runs.
    */
   forget(bounds: ShownBounds): Promise<number>
 }
@@ -128,7 +128,7 @@ export interface NewShownRun {
   createdAt: number
   /** The title of the run in lists. */
   title: string
-  /** Further text, in lower case, that a search looks in besides the title. Default: none. */
+  /** Text in lower case that a search finds, in addition to the title. Default: none. */
   words?: string | undefined
   /** The data that the host needs to continue the run, as JSON. `''` if the run is done. */
   head: string
@@ -150,7 +150,7 @@ export interface ShownEvent {
   data: string
 }
 
-/** A part of a run's recording. Only the run's owner knows its content. */
+/** A part of a run's recording. The store does not read the content. */
 export interface RecordingPart {
   /** The name of the part, in ASCII characters. */
   name: string
@@ -163,7 +163,7 @@ export interface ShownNews {
   /** The number of the oldest event that is stored. */
   firstEventId: number
   title: string
-  /** New values that must not be shown. */
+  /** Texts to hide from now on, in addition to the earlier secrets. */
   secrets: readonly string[]
   /** Whether there were too many secrets, so that no text of the run is shown. */
   hidesAll: boolean
@@ -180,7 +180,7 @@ export interface ShownOutcome {
   stopReason: string
   finishedAt: number
   title: string
-  /** Further text, in lower case, that a search looks in besides the title. Default: none. */
+  /** Text in lower case that a search finds, in addition to the title. Default: none. */
   words?: string
   /** How long the run has waited for decisions so far, in milliseconds. Default 0. */
   waitedMs?: number | undefined
@@ -200,7 +200,7 @@ export interface ShownOutcome {
   summary: string
   /** The whole result as JSON. If undefined, the current result stays. */
   result?: string
-  /** The state that `state` of the store returns. The state is kept until the run is done. */
+  /** The state of a run that waits without a journal, as JSON. The state is kept until the run is done. */
   state?: string | undefined
 }
 

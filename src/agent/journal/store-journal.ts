@@ -30,8 +30,8 @@ const lookEveryMs = 200
 
 /**
  * A journal that stores its runs in `store`. With `takeOver`, a process that has started a run or called `pending` resumes runs that no
- * process executes. Without `takeOver`, only `start` resumes runs. `maxTakeOvers`: the number of processes in a row that may die while
- * executing a run, without recording anything more, before the run is ended. Default 10.
+ * process executes. Without `takeOver`, only `start` resumes runs. `maxTakeOvers`: a run is ended after this number of processes in a row
+ * have died while executing it. A recorded step resets the count. Default 10.
  */
 export function storeJournal(
   store: Store | EngineStore,
@@ -66,7 +66,7 @@ interface Execution {
   givenUp?: string
 }
 
-/** The outcome of an execution that has ended or waits, with its journal port. */
+/** The outcome of an execution that has ended or waits. */
 interface Executed extends ExecutionOutcome {
   output: Json
   durable: StoredSteps
@@ -137,12 +137,12 @@ class StoreJournal implements Journal {
     this.#closed = true
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
-    // This is the last chance to record the results of ended calls.
+    // After this, the results of ended calls can no longer be recorded.
     if (this.#releases.size > 0 && !hasEngine(this.#store)) await this.#releases.retry()
     try {
       await this.#store.close(this.#trials.counts())
     } finally {
-      // Runs are aborted last, because the ends that this causes must not be recorded.
+      // Runs are aborted only now, because an abort ends calls, and these ends must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
   }
@@ -196,7 +196,7 @@ class StoreJournal implements Journal {
     left.promise.catch(() => {})
     const running: Running = { body, controller: new AbortController(), output: Promise.resolve(null), left }
     running.output = this.#execute(running, runId, taken, taken.input ?? created?.input ?? 'null')
-    // Callers that ask for the result handle its rejection. There may be no such caller.
+    // Prevents an unhandled rejection if nobody asks for the result.
     running.output.catch(() => {})
     this.#executions.set(runId, running)
     this.#keepLooking()
@@ -236,10 +236,10 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      // A run that was released has no problem to note.
+      // The run was released on purpose if its connection has left, so there is no problem to store.
       const problem = this.#left.has(body) ? undefined : messageOf(error)
       const args: Release['args'] = [runId, taken.epoch, problem, trial?.untried.tries]
-      // A closed store has already released everything.
+      // A closed store has already released all runs.
       if (!this.#closed) await this.#releases.add({ args, unrecorded: running.durable?.unrecorded ?? [] })
       throw error
     } finally {
@@ -249,7 +249,7 @@ class StoreJournal implements Journal {
     }
   }
 
-  /** Resolves when it is the run's turn, unless it is released first. */
+  /** Resolves when the run may start, and rejects if the run is released first. */
   async #openTrial(running: Running, runId: string, taken: Taken): Promise<Trial | undefined> {
     const opening = this.#trials.open(runId, taken, running.controller.signal)
     try {
@@ -306,7 +306,7 @@ class StoreJournal implements Journal {
     try {
       for (const { runId, reason } of await this.#store.cancelled()) this.#executions.get(runId)?.controller.abort(reason)
     } catch {
-      // A failure of the store is ignored here: the run's next step gets the error, and the next check follows soon.
+      // A failure of the store is ignored, because the run's next step gets the error, and the next check follows soon.
     }
   }
 
@@ -317,7 +317,7 @@ class StoreJournal implements Journal {
       const run = await this.#store.get(runId)
       if (run === undefined) throw unknownRun(runId)
       if (run.status !== 'running' && run.output !== undefined) return parseStored(run.output, runId, 'output')
-      // The run is executed in another process. If that process dies, the run continues here.
+      // Another process executes the run. If that process dies, the run continues here.
       const taken = await this.#start(body, runId)
       // The execution may have failed already; its error is thrown here.
       if (taken !== undefined) return taken.output

@@ -6,7 +6,8 @@ import type { PruneOptions, RecordEntry, RunPage, RunQuery, RunSummary } from '.
 
 /**
  * The store in which `storeJournal` keeps runs. Each call is one transaction: it happens completely or not at all, and is durable when it
- * resolves. Each instance is one owner of runs. If the process of an instance dies, the instance loses all its runs. Values are JSON texts.
+ * resolves. Each instance owns the runs that it has taken. When the instance's process dies, other instances can take these runs. Values
+ * are JSON texts.
  *
  * Contract: all methods are awaited, and reject with `journal_failed` if the store can't be read or written.
  */
@@ -17,27 +18,29 @@ export interface Store {
    */
   take(runId: string, created?: NewRun): Promise<Taken | NotTaken>
   /**
-   * Records a step. Like `keep`, `append`, `noteTries`, `finish` and `suspend`, rejects with `run_taken_over` unless the run belongs to
-   * this instance in this epoch.
+   * Records a step. Rejects with `run_taken_over` unless this instance owns the run in this epoch. The same applies to `keep`, `append`,
+   * `noteTries`, `finish` and `suspend`.
    */
   record(runId: string, epoch: number, key: string, value: string): Promise<void>
-  /** Keeps a text beside the steps; see `Durable.keep`. Rejects like `record`. */
+  /** Stores a text until the run has ended; see `Durable.keep`. Rejects like `record`. */
   keep(runId: string, epoch: number, text: KeptText, maxBytes: number): Promise<boolean>
-  /** The value of a kept text. */
+  /** The value of a text stored by `keep`. */
   kept(runId: string, name: string): Promise<string | undefined>
   /** Adds an entry to the record of a call; see `Durable.append`. Rejects like `record`. */
   append(runId: string, epoch: number, record: string, entry: StoredEntry): Promise<void>
   /** The entries of a record, by position. */
   entries(runId: string, record: string): Promise<StoredEntry[]>
-  /** Notes how many processes in a row have died while executing this run, without recording another step. */
+  /** Stores how many processes in a row have died while executing this run, without recording another step. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
   /** Records how the run ended, and releases the run. Deletes its steps, its kept texts and the records of its calls. */
   finish(runId: string, epoch: number, output: string, outcome: ExecutionOutcome): Promise<void>
-  /** Records that the run waits, and releases the run. If the run can continue already, returns its state instead and keeps the run. */
+  /**
+   * Records that the run waits, and releases the run. If the run can already continue, does not release it, and returns its data instead.
+   */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
   /**
-   * Releases a run that broke off. Notes the problem, if there is one, and `tries` if given. Does nothing if the run no longer belongs to
-   * this instance.
+   * Releases a run whose execution failed. Stores `problem` and `tries` if they are given. Does nothing if this instance no longer owns the
+   * run.
    */
   release(runId: string, epoch: number, problem: string | undefined, tries?: number): Promise<void>
   /** Stores decisions, all or none. Rejects with `unknown_run` or `decision_refused`. */
@@ -105,8 +108,8 @@ export interface KeptText extends NamedValue {
 }
 
 /**
- * A store with a workflow engine, which executes runs and steps as well as recording them. The results of `take` and `suspend` have no
- * steps, because `execute` passes the steps.
+ * A store with a workflow engine, which executes runs and steps as well as recording them. `take` and `suspend` return no steps, because
+ * `execute` passes the steps to its callback.
  */
 export interface EngineStore extends Omit<Store, 'record'> {
   /**
@@ -115,8 +118,8 @@ export interface EngineStore extends Omit<Store, 'record'> {
    */
   execute<T extends ExecutionOutcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T>
   /**
-   * Executes `work` as a step of that workflow and resolves with its recorded value. Rejects with `run_taken_over`, without calling `work`,
-   * unless the run belongs to this instance in this epoch.
+   * Executes `work` as a step of the run's workflow, and resolves with the recorded value. Rejects with `run_taken_over`, without calling
+   * `work`, unless this instance owns the run in this epoch.
    */
   step(runId: string, epoch: number, key: string, work: () => Promise<string>): Promise<string>
 }
@@ -135,12 +138,9 @@ export interface Taken {
   /** The input of the run. Absent if this call has created the run. */
   input?: string
   steps: readonly NamedValue[]
-  /**
-   * The decisions that this execution knows. Every attempt at the execution sees the same decisions. Later decisions count after the run
-   * has waited again.
-   */
+  /** The decisions that this execution knows, in all of its attempts. Later decisions are used only after the run has waited again. */
   decisions: readonly NamedValue[]
-  /** The reason for which the run is to be cancelled. Absent if it is not to be cancelled. */
+  /** The reason for cancelling the run. Absent if the run was not cancelled. */
   cancelled?: string
   /** The count from `noteTries`. 0 for a new run. */
   tries: number
@@ -213,7 +213,7 @@ export function cursorOf(cursor: string): number {
   return n
 }
 
-/** The number of characters of a tag. 32 characters have 192 bits, so nobody can construct two fields with the same tag. */
+/** The number of characters of a tag. A tag of 32 characters has 192 bits, too many to find two fields with the same tag. */
 const tagLength = 32
 
 /**

@@ -13,9 +13,8 @@ interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
 }
 
 /**
- * The journal port of one execution. Returns recorded values, and executes and records all other steps. Two kinds of steps are not
- * recorded. A step that read no messages needs no record, because any later step shows that it has run. The end of the run is recorded by
- * `finish` or `suspend`.
+ * The steps of one execution. Recorded steps return their values. Other steps are executed and recorded, with two exceptions. A step that
+ * read no messages is not recorded, because any later step implies it. The end of the run is recorded by `finish` or `suspend`.
  */
 export class StoredSteps implements Durable {
   readonly runId: string
@@ -56,7 +55,7 @@ export class StoredSteps implements Durable {
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
     const known = this.#steps.get(key)
     if (known !== undefined) {
-      // Each value is needed only once. Deleting it keeps a long run from being in memory twice.
+      // Each value is needed only once, so deleting it saves memory.
       this.#steps.delete(key)
       return parseStored(known, this.runId, key) as T
     }
@@ -95,7 +94,7 @@ export class StoredSteps implements Durable {
     if (this.#left !== undefined) throw this.#left
     const work = async (): Promise<string> => {
       const done = await fn({ signal: this.signal })
-      // If the step has been rejected meanwhile, its value must not be recorded, so the promise never settles.
+      // If the step has already been rejected, the promise never settles, so that the value is not recorded.
       const isOver = this.#left !== undefined || this.#brokenOff.has(key)
       return isOver ? new Promise<never>(() => {}) : storedText(done ?? null)
     }
@@ -131,7 +130,7 @@ export class StoredSteps implements Durable {
     try {
       return await Promise.all(steps)
     } catch (error) {
-      // Rejecting now would end the other calls that are running. Their results can still be recorded later.
+      // Waits for the other calls that are running, because their results can still be recorded later.
       if (this.unrecorded.length > 0) await Promise.allSettled(steps)
       throw error
     }
@@ -164,7 +163,7 @@ export class StoredSteps implements Durable {
     } catch (error) {
       if (this.#left !== undefined) throw error
       this.unrecorded.push(async () => {
-        // The entry may have been added before the store failed.
+        // The store may have added the entry before it failed.
         if (!(await this.entries(record)).some(({ position }) => position === entry.position)) await add()
       })
       // The name of a record is the key of its call.

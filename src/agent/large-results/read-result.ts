@@ -20,8 +20,8 @@ interface Keeping extends RunScope {
 /** Runs whose model has the tool `read_result`. */
 const keeping = new WeakMap<RunScope, Keeping>()
 /**
- * The results of `withReadResult`, by its argument `tools`. The same tools get the same result, so that they are converted for a provider
- * only once.
+ * The results of `withReadResult`, by its argument `tools`. A provider converts the tools only once, because the same tools give the same
+ * result.
  */
 const views = new WeakMap<ToolSet, ToolSet>()
 

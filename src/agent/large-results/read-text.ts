@@ -16,18 +16,18 @@ const around = 160
 const mostShown = 10
 /** A search stops counting at this number of matches. */
 const mostCounted = 1_000
-/** Bytes reserved for numbers, because positions near the end of a text have more digits than positions at the beginning. */
+/** Bytes reserved for numbers: later positions in a text have more digits. */
 const numberSlack = 16
 
 /**
  * Returns a part of the text, with its position and an instruction for reading the rest. The part has at most `partBytes` bytes (UTF-8),
- * but at least one character, so that the model always makes progress. Everything together has at most `maxBytes` bytes.
+ * but at least one character, so that the model always makes progress. The returned text has at most `maxBytes` bytes in total.
  */
 export function readPart(text: string, range: TextRange, partBytes: number, maxBytes: number = Number.POSITIVE_INFINITY): string {
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
   const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
-  // The text around a part says how many characters remain. It is longest for a part of one character, because that number is largest then.
+  // The text around a part contains the number of remaining characters, so the text is longest for the shortest part.
   const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
   const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
   const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)

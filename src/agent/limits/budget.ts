@@ -29,7 +29,7 @@ export interface Reservation {
   settle(used: Usage | undefined): void
 }
 
-/** Counts the usage of a run from the run's record, so that a replay counts the same usage. */
+/** Counts the usage of a run. A replay counts the same usage, because the counts come from the run's record. */
 export interface Account {
   used(): BudgetAmounts
   /** Called with the usage of each request that has ended. */
@@ -42,7 +42,7 @@ export interface Account {
 interface Waiter {
   amount: BudgetAmounts
   held: BudgetAmounts
-  /** Ends the wait. `reservation` is undefined if the request does not fit or is aborted. */
+  /** Ends the wait. `reservation`: undefined if the request does not fit or is aborted. */
   end(reservation: Reservation | undefined): void
 }
 
@@ -54,7 +54,7 @@ export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
   /** The option that did not allow the request. It may be an option of an outer run. */
   readonly option: 'budget' | 'limits'
-  /** The part of the budget that was spent. */
+  /** The amounts already spent. */
   readonly spent: Readonly<BudgetAmounts>
   /** The limits of the budget. `Infinity`: not limited. */
   readonly limits: Readonly<BudgetAmounts>
@@ -89,7 +89,10 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
  * ```
  */
 export class Budget {
-  /** A request with several budgets reserves them in this order, so that no two requests wait for each other. */
+  /**
+   * The position of this budget if a request reserves several budgets. All requests use the same order, so that no two requests wait for
+   * each other.
+   */
   readonly order: number = ++made
   #account: Account | undefined
   #limits: BudgetAmounts
@@ -97,9 +100,9 @@ export class Budget {
   #reserved: BudgetAmounts = nothing
   #underWay = 0
   readonly #expected = new ExpectedOutput()
-  /** Waiting requests that fit if running requests use less than their reservations, in order of arrival. */
+  /** Waiting requests, in order of arrival. */
   readonly #waiting = new Set<Waiter>()
-  /** Waiting requests that running requests depend on. */
+  /** Waiting requests that have to end before running requests can end. They come first. */
   readonly #waitedFor = new Set<Waiter>()
 
   /** Throws `invalid_option`. */
@@ -161,10 +164,10 @@ export class Budget {
   }
 
   /**
-   * Reserves the estimated amount. If the amount would fit only after running requests use less than their reservations, waits for these
-   * requests to end. Also waits behind earlier requests, so that small requests can't overtake a large request forever. `held`: the amounts
-   * reserved for requests that wait for this request. Those requests can't end before this request, so this request takes precedence over
-   * other waiting requests. Resolves with undefined if the amount does not fit, or if `signal` is aborted.
+   * Reserves the estimated amount. Waits if running requests have reserved too much. Waiting requests are served in order, so that small
+   * requests can't overtake a large request forever. Resolves with undefined if the amount can't fit, or if `signal` is aborted.
+   *
+   * `held`: the amounts reserved for running requests that wait for this request. Such a request precedes other waiting requests.
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())
@@ -188,7 +191,7 @@ export class Budget {
     })
   }
 
-  /** Gives available amounts to waiting requests. If the first request has to keep waiting, so do the requests behind it. */
+  /** Gives reservations to waiting requests, in order. Stops at the first request that has to keep waiting. */
   #handOut(): void {
     for (const waiting of [this.#waitedFor, this.#waiting]) {
       for (const { amount, held, end } of waiting) {
@@ -223,7 +226,7 @@ export class Budget {
     // A run may send a request while part of its own limits is left.
     if (this.#account !== undefined) return taken.costUsd < mostUsd && taken.tokens < mostTokens
     const { costUsd, tokens } = addAmounts(taken, amount)
-    // Even a request without a known cost does not fit in a budget that is used up.
+    // A request may have no known cost, but even such a request does not fit in a budget that is used up.
     return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
   }
 
@@ -234,7 +237,7 @@ export class Budget {
       amount,
       settle: (used) => {
         this.#underWay--
-        // The reserved amount is reset to exactly zero, because a request would wait forever for a remainder left by rounding.
+        // Without running requests, nothing is reserved. A remainder left by rounding would make a request wait forever.
         this.#reserved = this.#underWay === 0 ? nothing : addAmounts(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#count(used)
@@ -249,7 +252,7 @@ export class Budget {
 /** The parts of a run that concern budgets. */
 export interface Paying {
   readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
-  /** The budgets of its `limits` and of the `limits` of outer runs. */
+  /** The `limits` of the run and of its outer runs, as budgets. */
   readonly budget: { readonly limiting: readonly Budget[] }
   /** The outer run. */
   readonly outer: Paying | undefined
