@@ -6,7 +6,7 @@ import type { ResolvedLimits } from '../types/resolved-limits.ts'
 import type { Spent } from '../types/result.ts'
 import { type Account, Budget, type BudgetAmounts } from './budget.ts'
 
-/** The outer run of a nested run. It also counts the usage of the nested run. */
+/** The outer run, which also counts the usage of its nested run. */
 export interface BudgetParent {
   budget: RunUsage
   /** The tool call that started the nested run. `''` for a run that a guardrail, a hook or a summary started. */
@@ -15,7 +15,7 @@ export interface BudgetParent {
   runId: string
 }
 
-/** A run whose conversation was handed over to another agent. The limits of the run apply together with the limits of the other agent. */
+/** A run whose conversation an agent has taken over. The agent's requests must respect the limits of both. */
 type HandedOver = { budget: RunUsage }
 
 /** The usage of one call's nested runs. */
@@ -23,18 +23,15 @@ interface CallSpent {
   readonly runs: Map<string, RunUsage>
   /** The usage of planning the call, as recorded with the plan. */
   planned?: Spent
-  /**
-   * The usage in the call's record. `runs` may lack the call's nested runs: a replayed call does not start them, and a call that waits for
-   * an answer resumes them later.
-   */
+  /** The usage in the call's record. It may include nested runs that `runs` lacks, because a replayed call starts no nested runs. */
   recorded?: Spent
 }
 
 /**
- * Counts the usage of a run and of its nested runs. Recorded values are the basis, so a replay counts the same usage and counts nothing
- * twice. Nested runs report only usage that is not recorded yet. The limits of the run are a private `Budget` that reads its usage here.
+ * Counts the usage of a run and of its nested runs. A replay counts the same usage, because the counts come from the run's record. Nested
+ * runs add only usage that is not recorded yet.
  *
- * A request may be sent if part of the limit is neither used nor reserved for other requests. A run therefore exceeds its limits by at most
+ * A request may be sent if part of a limit is neither used nor reserved for other requests. A run therefore exceeds its limits by at most
  * one request for each call that runs concurrently.
  */
 export class RunUsage {
@@ -70,7 +67,7 @@ export class RunUsage {
     return new RunUsage({ ...limits, maxIterations: Math.min(limits.maxIterations, run.#resolved.maxIterations) }, { budget: run })
   }
 
-  /** The counter of the whole run, also for an agent that has taken over the conversation. */
+  /** The run's own counter, even if this counter belongs to an agent that has taken over the conversation. */
   get #run(): RunUsage {
     return this.#parent === undefined || 'runId' in this.#parent ? this : this.#parent.budget
   }
@@ -103,23 +100,23 @@ export class RunUsage {
     return recorded !== undefined && recorded.usage.totalTokens > running.usage.totalTokens ? recorded : running
   }
 
-  /** The usage of guardrails, hooks and summaries since usage was last recorded. */
+  /** The usage of guardrails, hooks and summaries that is not recorded yet. */
   get beside(): { beside?: Spent } {
     const beside = this.spentIn('')
     return beside === undefined ? {} : { beside }
   }
 
-  /** Counts the usage in a call's record during the call's round. A nested run that is resumed counts all of its usage again. */
+  /** Counts the usage in a call's record until `settle` is called. */
   keep({ id, nested }: { id: string; nested?: Spent }): void {
     if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), recorded: nested })
   }
 
-  /** Counts the recorded usage of planning a call instead of the usage of the runs that planned it. */
+  /** Counts the recorded usage of planning a call, and forgets the runs that planned the call. */
   keepPlanned(id: string, planned: Spent | undefined): void {
     if (planned !== undefined) this.#calls.set(id, { runs: new Map(), planned })
   }
 
-  /** Counts the usage in the calls' records instead of the usage of their nested runs. Later usage of abandoned runs is not counted. */
+  /** Adds the usage in the calls' records, and forgets the calls' nested runs. Later usage of abandoned nested runs is not counted. */
   settle(records: readonly { id: string; nested?: Spent }[]): void {
     for (const { id, nested } of records) {
       this.#calls.delete(id)
@@ -163,7 +160,7 @@ export class RunUsage {
   #account(): Account {
     return {
       used: () => ({ costUsd: this.#sum(({ usage }) => usage.costUsd ?? 0), tokens: this.#sum(({ usage }) => usage.totalTokens) }),
-      // The run that sent the request counts its usage. Here only the largest usage is noted.
+      // The run that sent the request counts its usage, so only the largest usage is stored here.
       count: (usage) => this.#learn(usage),
       // The largest usage so far covers costs that can't be estimated in advance, such as the cost of a long answer.
       dearest: () => this.#dearest,

@@ -21,8 +21,8 @@ const leftOver = 0.6
 const usable = 0.75
 
 /**
- * Takes turns within the model's context window. Shortens the conversation beforehand if it is estimated to be too long. If the provider
- * still reports that the conversation is too long, shortens it further and asks the model once more.
+ * Keeps the conversation within the model's context window. Before a turn, shortens a conversation that seems too long. If the provider
+ * still rejects the conversation as too long, shortens it further and asks the model once more.
  */
 export function fitWindow(given: CompactionOptions): AroundTurn {
   return (next) => async (execution, place) => {
@@ -42,8 +42,8 @@ export function fitWindow(given: CompactionOptions): AroundTurn {
 }
 
 /**
- * Wraps the caller's `estimate` so that it never throws. A failure is logged once per turn, and the tokens of the message are estimated
- * from its length.
+ * Wraps the caller's `estimate` so that it never throws. If it fails, the tokens are estimated from the length of the message, and the
+ * failure is logged once per turn.
  */
 function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate']): CompactionOptions['estimate'] {
   const estimate = checkedEstimate(given)
@@ -75,10 +75,7 @@ function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   return { ...asked, usage: addUsage(usage, turn.usage) }
 }
 
-/**
- * The limit derived from the model's context window. The window is recorded, because later steps depend on it, and a resumed run may have
- * another model.
- */
+/** The limit derived from the model's context window. The window is recorded, because a resumed run may have another model. */
 async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
   const contextWindow = await durable.step(
     iterationStep(iteration, 'window'),

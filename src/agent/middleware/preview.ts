@@ -10,8 +10,8 @@ import type { AroundTool, CallOutcome, RunningCall } from '../types/running-call
 import { checkResults } from './guardrails/tool-guardrails.ts'
 
 /**
- * Notes a call during a preview instead of carrying it out. The model gets the return value of the tool's `preview`, after guardrails have
- * checked it. Hooks are not called, because nothing was carried out. If `preview` fails, the call ends with that failure.
+ * Adds a call to the plan of a preview, without running the call. The model gets the return value of the tool's `preview`, after guardrails
+ * have checked it. Hooks are not called. If `preview` fails, the call fails.
  */
 export async function noteCall(run: RunContext, call: RunningCall): Promise<CallOutcome> {
   const outcome = await inLane(async (call) => guarded(run, await previewed(run, call)))(call)
@@ -23,7 +23,7 @@ export async function noteCall(run: RunContext, call: RunningCall): Promise<Call
   return tellEnd(run)(async () => outcome)(call)
 }
 
-/** Notes a call that runs an agent, if that agent has noted calls. */
+/** Adds the call of an agent tool to the plan of a preview, if the agent has planned calls. */
 export function noteCallOfAgent(run: RunContext): AroundTool {
   return (next) => async (call) => {
     const outcome = await next(call)
@@ -35,7 +35,7 @@ export function noteCallOfAgent(run: RunContext): AroundTool {
   }
 }
 
-/** Passes the outcome through the guardrails, and adds the text for the model. */
+/** Checks the outcome with the guardrails, and sets the text for the model. */
 async function guarded(run: RunContext, outcome: CallOutcome): Promise<CallOutcome> {
   const checked = await withoutLongText(run, await checkResults(run)(async () => outcome)(outcome.call))
   const { end } = checked
@@ -64,7 +64,7 @@ function previewOf(tool: AnyTool): AnyTool {
   return { name, description, parameters, effect: 'read', execute, ...withoutUndefined({ timeoutMs, secrets }) }
 }
 
-/** The environment of a noted call. It emits no events and saves no values, because the call is not carried out. */
+/** The environment of a call in a preview. It emits no events and saves no values, because the call does not run. */
 class PreviewEnvironment extends CallEnvironment {
   constructor(run: RunContext, call: RunningCall) {
     super(run, { ...call, saved: undefined })

@@ -49,8 +49,8 @@ interface Held {
 let around: AsyncLocalStorage<Held> | undefined
 
 /**
- * The reservations of the current request. The model's own code may start runs for a request. The request ends only after these runs, so
- * they must not wait for its reservations.
+ * The reservations of the current request. A model's own code may start runs during a request. Such a run must not wait for the request's
+ * reservations, because the request ends only after the run.
  */
 function requests(): AsyncLocalStorage<Held> {
   around ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)()
@@ -82,7 +82,7 @@ async function reserve(
   throw signal.aborted ? abortedError(model.provider, signal.reason) : new BudgetSpentError(budget)
 }
 
-/** Waits for a decision if a budget does not allow the request of a turn. Repeats the turn after the item is approved. */
+/** Waits for a decision if a budget does not allow a turn's request. After an approval, repeats the turn. */
 export const waitForBudget: AroundTurn = (next) => {
   return async (execution, place) => {
     const { durable, run } = execution

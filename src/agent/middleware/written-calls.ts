@@ -7,7 +7,7 @@ import type { ModelCall, WrittenCalls } from '../types/model-call.ts'
 
 const loadRefusedCalls = once(() => import('../text-calls/refused-calls.ts'))
 
-/** The form of a model's calls, and the translator for calls written as text. */
+/** How a model writes its calls. `textCalls`: reads calls that are written as text. */
 interface Opened {
   form: CallForm
   textCalls: Promise<TextCalls> | undefined

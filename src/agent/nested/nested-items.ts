@@ -8,7 +8,7 @@ import type { PendingItem } from '../types/result.ts'
 
 /**
  * Converts the items that a nested agent waits for into items of the outer run. Undefined if `about` is a question of the tool itself.
- * `place`: the place in the outer run that waits.
+ * `place`: where the outer run waits.
  */
 export function itemsWithin(about: Json | undefined, toolCallId: string, place: string): PendingItem[] | undefined {
   if (!isJsonObject(about) || typeof about.agent !== 'string' || !Array.isArray(about.pending)) return undefined
@@ -85,7 +85,7 @@ export function shownItem({ secrets, ...item }: PendingItem): PendingItem {
   return { ...shown, args: redact(item.args, names) as JsonObject, ...quote, ...line }
 }
 
-/** The arguments of a decision, with the hidden values restored. A changed value is kept, even if it replaces a hidden value. */
+/** The arguments of a decision. Hidden values are restored unless the decision changes them. */
 export function withHidden(given: JsonObject, { args, secrets }: Pick<PendingItem, 'args' | 'secrets'>): JsonObject {
   return secrets === undefined ? given : (restored(given, args, redact(args, new Set(secrets))) as JsonObject)
 }

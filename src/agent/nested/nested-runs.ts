@@ -16,7 +16,7 @@ export interface NestedRun {
 
 /** The runs nested in the calls of one run. */
 export class NestedRuns {
-  /** The number of nested runs with the same input that the current attempt at a call has started. */
+  /** How many nested runs with the same input the current attempt at a call has started. */
   readonly #counts = new Map<string, number>()
   readonly #open = new Map<string, RunRecord>()
 

@@ -109,7 +109,6 @@ export interface MeasuredOutcome {
   readonly raw?: RawEnd
 }
 
-/** The outer run in the form that the telemetry of a nested run needs. */
 export function measuredParent(
   parent: { readonly run: { readonly telemetry: RunTelemetry | undefined }; readonly toolCallId: string | undefined } | undefined,
 ): MeasuredRun['parent'] {

@@ -77,8 +77,8 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
 
 /**
  * Makes an agent available to another agent as a tool. The agent's run draws on the budget of the outer run, and ends when the outer run
- * ends. It uses the `approve` of the outer run unless it has its own. Its usage is added to the call and to the outer result. The agent
- * keeps its own hooks and guardrails. If its run ends without an answer, the call fails and the model is told how the run ended.
+ * ends. Without its own `approve`, it uses the `approve` of the outer run. Its usage is added to the call and to the outer result. The
+ * agent keeps its own hooks and guardrails. If its run ends without an answer, the call fails and the model is told how the run ended.
  *
  * If the agent pauses, the outer run pauses with it. The `pending` of the outer run includes the agent's items, each with a `path`. Decide
  * them like other items.
@@ -114,7 +114,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       const paused = pausedIn(ctx.asked)
       if (paused === undefined) {
         try {
-          // The same call continues the same run, even if `input` returns something else when the call runs again.
+          // If the call runs again, it continues this run, even if `input` then returns something else.
           return conclude(
             await agent.run(syncAnswer('input', input(args as TaskArgs<S>)), { ...nested, runId: ctx.idempotencyKey }),
             options,
@@ -125,7 +125,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         }
       }
       try {
-        // A resumed run has recorded these options, so they are left out.
+        // These options are left out, because the run that is resumed has recorded them.
         const { messages: _messages, session: _session, instructions: _instructions, ...again } = nested
         const from = paused.state ?? paused.runId
         return conclude(await agent.resume(from, { ...again, decisions: decisionsIn(ctx.answer) }), options, ctx)
@@ -180,7 +180,7 @@ function conclude(
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
 }
 
-/** Whether a run that reached its limit has an answer. With `onLimit: 'answer'`, the answer is the last message. */
+/** Whether a run ended at a limit with an answer, as it does with `onLimit: 'answer'`. */
 function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
   const last = messages.at(-1)
   const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'
@@ -199,17 +199,15 @@ export interface PausedAgent {
 }
 
 /**
- * Creates the question of a call whose agent has paused. The question asks for decisions on the agent's items. `meanwhile`: the text for
- * the model until the agent's noted calls are carried out.
+ * Creates the question of a call whose agent has paused. The question asks for decisions on the agent's items. `meanwhile`: the text that
+ * the model gets until the agent's planned calls run.
  */
 export function questionOf(about: PausedAgent, meanwhile?: string): Question {
   const question = ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
   return Object.assign(question, withoutUndefined({ meanwhile }))
 }
 
-/**
- * Whether the run waits only because it has noted calls, during the preview of an outer run. These calls are part of the outer run's plan.
- */
+/** Whether a nested run waits only for calls that were planned in a preview of the outer run. */
 export function hasNoted({ pending }: Pick<RunResult, 'pending'>, outer: unknown): boolean {
   return outer instanceof RunContext && outer.settings.effects === 'preview' && pending.every(({ plan }) => plan !== undefined)
 }

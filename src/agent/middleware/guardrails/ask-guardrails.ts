@@ -28,7 +28,7 @@ function checkInput(
 
 /**
  * Asks the guardrails of an agent about the conversation that it is about to take over. Returns the reason if the agent must not take over.
- * A replaced message counts as a refusal, because the conversation can't be changed at this point.
+ * Replacing a message counts as a refusal, because the conversation can no longer be changed.
  */
 export async function checkHandoff(
   run: RunContext,
@@ -37,7 +37,7 @@ export async function checkHandoff(
   iteration: number,
 ): Promise<string | undefined> {
   const checked = await checkInput(run, messages, iteration, guardrails)
-  // An interrupted run ends with its interruption, not with a refusal.
+  // If the run was interrupted, the interruption ends the run, not the guardrail.
   if (run.interruption !== undefined) return undefined
   if (!checked.passed) return checked.reason
   return isDeepStrictEqual(checked.subject, messages) ? undefined : shownAlready
@@ -139,6 +139,6 @@ export async function checkedInput(
   const beside = run.budget.beside
   if (checked.passed) return { messages: checked.subject, ...beside }
   const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]
-  // An interrupted run ends with its interruption, not with a refusal.
+  // If the run was interrupted, the interruption ends the run, not the guardrail.
   return run.interruption === undefined ? { messages: noted, refused: checked.reason, ...beside } : { messages: noted, ...beside }
 }

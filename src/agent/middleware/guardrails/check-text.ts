@@ -45,7 +45,7 @@ function takeBack(run: RunContext, { step: { provider, model }, meta }: ReplyInP
   run.events.emit(Event.MODEL_RETRY, { provider, model, errorCode: 'guardrail', error: reason, delayMs: 0, discards: true }, meta)
 }
 
-/** Removes the text after a call, because this text is not shown again. Refuses a call that was found in a refused text. */
+/** Removes `textAfter`, which is not shown again. Refuses a call that was found in a refused text. */
 function afterCheck({ textAfter: _, ...call }: PlannedCall, checked: Checked<string>): PlannedCall {
   if (checked.passed || !call.asText) return call
   const { approval: _approval, ...refused } = call

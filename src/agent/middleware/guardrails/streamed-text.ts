@@ -56,8 +56,8 @@ export class StreamedText {
   }
 
   /**
-   * Checks the part of the whole text that has not arrived through `add`. If `whole` doesn't begin with the text that has arrived, checks
-   * all of it, without showing it again.
+   * Checks the rest of the text when the response is complete. `whole`: the complete text. If it doesn't begin with the text that has
+   * arrived, checks all of it without showing it again.
    */
   async finish(whole: string): Promise<Checked<string>> {
     if (!whole.startsWith(this.#arrived)) {
@@ -159,7 +159,7 @@ function sentencesIn(text: string): string[] {
   return [...found, ...partsOf(rest, longestSentence)]
 }
 
-/** The parts of `size` characters that are followed by more text. Keeps surrogate pairs together. */
+/** Splits the text into parts of `size` characters, and leaves out the last part. Keeps surrogate pairs together. */
 function partsOf(text: string, size: number): string[] {
   const parts: string[] = []
   for (let at = 0; at + size < text.length; ) {

@@ -26,7 +26,7 @@ export function checkResults(run: RunContext): AroundTool {
     const checked = await checkResult(run, { ...describeCall(run, outcome.call), outcome: end.outcome, content: end.content })
     if (checked.passed && checked.subject === end.content) return outcome
     const shown = withContent(end, checked.passed ? checked.subject : withheldResultText(checked.reason))
-    // The value is left out, too, because the run's result would contain it.
+    // The value is removed, because the run's result would contain it.
     const kept = shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
     const returned = checked.passed && end.outcome === 'ok' ? { returned: end.value } : {}
     return { ...outcome, end: kept, ...returned, ...(!checked.passed && checked.how === 'stop' ? { stop: checked.reason } : {}) }

@@ -68,7 +68,8 @@ function outcomeOf(response: Promise<ModelResponse>): Promise<Outcome> {
 }
 
 /**
- * Checks the response that a hook returned. Throws if the value is not a response, or if it is empty although the model's response was not.
+ * Checks the response that a hook returned. Throws if the value is not a response. An empty response is valid only if the model's response
+ * was empty too.
  */
 function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: Outcome | undefined): ModelResponse {
   const response = isJsonObject(given) ? takeResponse(withUsageOf(given, sent), model, request) : undefined
@@ -89,7 +90,7 @@ function usageOf(sent: Outcome | undefined): Usage | undefined {
   return sent?.error instanceof HookFailure ? sent.error.usage : usageOfFailure(sent?.error)
 }
 
-/** Returns a sink that calls its listeners in the hook's asynchronous context, no matter which connection delivers the pieces. */
+/** Returns a sink that calls its listeners in the hook's asynchronous context instead of the connection's. */
 function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSink {
   const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
   const inContext = AsyncLocalStorage.snapshot()

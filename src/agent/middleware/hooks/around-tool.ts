@@ -59,7 +59,7 @@ function valueShown({ call, end, raw }: CallOutcome): unknown {
   throw new ToolloopError(end.code, textOf(end.content), raw?.thrown === undefined ? {} : { cause: raw.thrown })
 }
 
-/** Returns the outcome with another end, and with the same number of attempts. */
+/** Returns the outcome with another end, but keeps the number of attempts. */
 function withEnd(outcome: CallOutcome, end: ToolCallEnd, raw: CallOutcome['raw'] = outcome.raw): CallOutcome {
   const counted = 'attempts' in end && 'attempts' in outcome.end ? { ...end, attempts: outcome.end.attempts } : end
   return { ...outcome, end: counted, ...withoutUndefined({ raw }) }

@@ -64,7 +64,7 @@ function checkDecision(decision: unknown): void {
   JSON.stringify(decision.args)
 }
 
-/** Passes the content that the model gets as a result through the `afterTool` hooks. */
+/** Lets the `afterTool` hooks change the content that the model gets. */
 export function askAfterCall(run: RunContext): AroundTool {
   return (next) => async (call) => {
     const outcome = await next(call)

@@ -23,8 +23,8 @@ export function readTextAnswer(run: RunContext, output: OutputFormat): Decide<Re
 }
 
 /**
- * Whether `json` is complete if it is valid. JSON that ends in a number is never complete, because digits may be missing. Ignores
- * whitespace at the end: a model that must follow a schema may write whitespace after its answer until it reaches the token limit.
+ * Whether valid `json` is also complete. A number at the end may lack digits. Whitespace at the end is ignored, because a model that must
+ * follow a schema may write whitespace until it reaches the token limit.
  */
 function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())
