@@ -183,7 +183,7 @@ export class RunUsage {
 
   #enter({ toolCallId, runId }: BudgetParent, run: RunUsage): void {
     const call = this.#calls.get(toolCallId) ?? { runs: new Map<string, RunUsage>() }
-    // A nested run that is resumed counts its earlier usage again.
+    // A resumed nested run counts its earlier usage itself, so its new counter replaces the old one.
     call.runs.set(runId, run)
     this.#calls.set(toolCallId, call)
   }
