@@ -9,7 +9,7 @@ import type { Hooks, ModelEnding, ModelTurn, RunningToolCall, SentRequest, ToolE
 /** One function from the options `hooks`, `plan` or `around`. */
 export interface Callback<Ask> {
   readonly name: string | undefined
-  /** The words for error messages: where the function was set, and what it is part of. For example `['beforeTool', 'hook']`. */
+  /** How error messages name the function, for example `['beforeTool', 'hook']`. */
   readonly kind: readonly [word: string, noun: string]
   /** What a failure of the function leads to, in words for the log. Undefined if `onFailure` is `'skip'`. */
   readonly refused: string | undefined
@@ -19,7 +19,7 @@ export interface Callback<Ask> {
 type Plan<Subject, Decision> = Callback<(subject: Subject) => Awaitable<Decision | undefined>>
 type Around<Subject, Value> = Callback<(subject: Subject, next: () => Promise<Value>) => Awaitable<Value | undefined>>
 
-/** The callbacks of a run. Each list is in the order of the calls. */
+/** The callbacks of a run, each list in the order in which its functions are called. */
 export interface Callbacks {
   readonly plan: {
     readonly requests: readonly Plan<ModelTurn<never>, RequestPlan>[]
@@ -34,7 +34,7 @@ export interface Callbacks {
   }
 }
 
-/** Combines hooks and entries. In each list, the hooks come before the entries. */
+/** Combines the options `hooks`, `plan` and `around`. In each list, the hooks come first. */
 export function callbacksOf(rules: Pick<AgentRules<never>, 'hooks' | 'plan' | 'around'>): Callbacks {
   const { hooks = [], plan = [], around = [] } = rules
   const ofHooks = <Ask>(word: keyof Hooks, refused: string, functionOf: (hook: Hooks<never>) => Ask | undefined) =>

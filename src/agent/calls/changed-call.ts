@@ -41,7 +41,6 @@ export function withheld(end: Ended, by: string): Ended {
   return shown.outcome === 'ok' ? { ...shown, value: undefined } : shown
 }
 
-/** Returns the end of a call with other content. */
 export function withContent(end: Ended, content: Content): Ended {
   return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
 }

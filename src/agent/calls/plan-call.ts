@@ -58,7 +58,6 @@ async function decide(
   return change
 }
 
-/** The call with the change that the plan made. */
 function changed(call: PlannedCall, change: CallChange): PlannedCall {
   const { ask: _, ...before } = call.plan ?? {}
   const planned: PlannedCall = { ...call, plan: { ...before, ...change } }

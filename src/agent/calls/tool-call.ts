@@ -42,7 +42,7 @@ export interface PlanInput {
   choice: ToolChoice | undefined
   uniqueIds(): (given: string, index: number) => string
   terms: ArgumentTerms
-  /** Whether calls with effects are only noted, as in a preview. */
+  /** Whether calls with effects are only planned, as in a preview. */
   isPreview: boolean
   /** Called only for a tool that may need an approval. */
   needsApproval(call: PreparedCall): Promise<PlannedCall['approval']>
@@ -310,7 +310,6 @@ export function tellEnd(run: RunContext): AroundTool {
   }
 }
 
-/** Emits the outcome with its duration. */
 function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
   const { call, end, startedAt } = outcome
   if (end.outcome === 'uncertain') return outcome
@@ -419,7 +418,6 @@ async function finishElsewhere(
   return finishCall(execution, publishEnd(run, await withoutLongText(run, await take(call))))
 }
 
-/** Creates the record of a call. */
 export function recordCall(
   { run, state }: Execution,
   { call, iteration }: Pick<CallPlace, 'call' | 'iteration'>,

@@ -87,9 +87,7 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /**
-   * Records the attempt that starts the batch. Returns true if an earlier attempt may have run calls of the batch without recording them.
-   */
+  /** Records which attempt starts the batch. Returns true if an earlier attempt may have run its calls without recording them. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt
@@ -138,9 +136,7 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
-/**
- * Combines the results of a turn's calls. `calls`: all calls of the turn, or one call from a preview whose position in the turn is `first`.
- */
+/** Combines the results of a turn's calls. `calls`: all of them, or only the call of a preview at position `first`. */
 export function summarise(
   { run }: Execution,
   iteration: number,

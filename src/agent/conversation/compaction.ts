@@ -66,8 +66,8 @@ export function compacted(messages: readonly ChatMessage[], { from, shortenBefor
 }
 
 /**
- * Chooses what else to leave out so that the conversation fits. Shortens old results first, then leaves out the oldest rounds. The last
- * round always stays, even if it is too long on its own. Returns `current` if nothing more can be left out.
+ * Chooses what else to leave out so that the conversation fits. Shortens old results first, then leaves out the oldest messages. The newest
+ * messages stay, even if they alone are too long. Returns `current` if nothing more can be left out.
  */
 export function chooseCompaction(
   messages: readonly ChatMessage[],
@@ -91,7 +91,7 @@ export function chooseCompaction(
   return cut === undefined ? shorter : { ...shorter, from: cut }
 }
 
-/** The messages that `next` leaves out in addition to `current`, after the summary so far. */
+/** The messages that `next` leaves out in addition to `current`, preceded by the earlier summary. */
 export function newlyLeftOut(messages: readonly ChatMessage[], current: Compaction, next: Compaction): ChatMessage[] {
   const task = taskBefore(messages, next.from)
   const out = messages.slice(current.from, next.from).filter((message, at) => !isKept(message, at + current.from, task))
@@ -128,9 +128,9 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 }
 
 /**
- * Shortens a conversation to at most the given number of tokens. Shortens old results first, then leaves out the oldest rounds. Keeps
- * system messages and the task. Returns the whole conversation if it fits. Shortening the result again changes nothing. The last round
- * stays whole, even if it is too long on its own. Throws `invalid_message`, and passes on errors of `estimate`.
+ * Shortens a conversation to at most the given number of tokens. Shortens old results first, then leaves out the oldest messages. Keeps
+ * system messages and the task. Returns the whole conversation if it fits. Shortening the result again changes nothing. The newest messages
+ * stay, even if they alone are too long. Throws `invalid_message`, and passes on errors of `estimate`.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)

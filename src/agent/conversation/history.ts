@@ -259,10 +259,10 @@ function instructionsMessage(instructions: string): ChatMessage {
   return asChecked({ role: 'system', content: instructions })
 }
 
-/** The ids assigned to the calls of one response so far. Each value is the suffix to try if the id comes up again. */
+/** The ids assigned to the calls of one response so far. Each value is the next suffix to try for the id. */
 type TakenIds = Map<string, number | undefined>
 
-/** All calls and results with the same id, in order. `nextCall` and `nextResult`: the index of the first that was not read. */
+/** All calls and results with the same id, in order. `nextCall` and `nextResult`: the indexes of the next unread call and result. */
 interface IdUses {
   calls: number[]
   nextCall: number

@@ -19,7 +19,7 @@ export type Verdict = Signature &
      * The call does not run, and the model is told why. For a question: nobody answers. For a client tool: the app does not run the call.
      */
     | { approved: false; reason?: string }
-    /** The return value of a tool that the caller ran, or its failure. */
+    /** The return value of a client tool, or its failure. */
     | { result: Json; isError?: boolean }
     /** The answer to a question. The tool is called again, with the answer as `ctx.answer`. */
     | { answer: Json }
@@ -126,7 +126,7 @@ export function signatureOf({ by, note }: { by?: unknown; note?: unknown }, wher
   return { ...(by === undefined ? {} : { by: toJson(by) }), ...withoutUndefined({ note }) }
 }
 
-/** Returns the decision to record with the run. Answers and results are left out, because the call's context or record has them. */
+/** Returns the decision to record with the run. Leaves out answers and results, which are stored elsewhere. */
 export function madeDecision({ kind, path }: Pick<PendingItem, 'kind' | 'path'>, verdict: Verdict, earlier?: MadeDecision): MadeDecision {
   const { by, note } = verdict
   const made: MadeDecision = { kind, approved: !('approved' in verdict) || verdict.approved }

@@ -32,8 +32,8 @@ const carriedOut = new Set<string>()
 const mostCarriedOut = 10_000
 
 /**
- * Runs `work` if this caller may resume the state, and rejects with `already_resumed` otherwise. Without `claim` and `again`, a process may
- * not resume a state again after a decided call has run. Passes on errors of `claim`. Rejects if the run is interrupted before `work`.
+ * Runs `work` if this caller may resume the state, and rejects with `already_resumed` otherwise. Without `claim` and `again`, a process
+ * can't resume a state again after a decided call has run. Passes on errors of `claim`. Rejects if the run is interrupted before `work`.
  */
 export async function withClaim<T>(
   run: ResumedRun,

@@ -115,7 +115,7 @@ export class Runs {
 
   /**
    * Ends a run with `aborted`, in any process, even if it waits. Resolves when the cancellation is recorded. The run ends soon after;
-   * `runner.resume(runId)` waits until it has ended. Does nothing to a run that has ended. Rejects with `unknown_run`.
+   * `runner.resume(runId)` waits until it has ended. Does nothing to a run that has ended. Rejects with `unknown_run` for an unknown run.
    */
   async cancel(runId: string, reason?: string): Promise<void> {
     await openEngine(this.#engine).cancel(runId, reason)
@@ -178,7 +178,7 @@ export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> 
 }
 
 /**
- * Stores all decisions on a run, or none. Rejects with `decision_refused` if the call does not wait for this decision, and with
+ * Stores all decisions on a run, or none. Rejects with `decision_refused` if a decision is not about a waiting call, and with
  * `invalid_option` if a decision is invalid.
  */
 export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {

@@ -14,7 +14,7 @@ export interface StepContext {
  */
 export interface Durable {
   readonly runId: string
-  /** A random text for each execution of the run. It is compared only inside a step. */
+  /** A random text for each execution of the run. */
   readonly attempt: string
   /**
    * The number of this execution of the run. Each later execution has a higher number. Systems outside the journal, such as sessions, use

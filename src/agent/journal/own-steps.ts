@@ -124,14 +124,14 @@ export class OwnSteps implements Durable {
   }
 }
 
-/** Whether a step's value is a call that has ended, and that no later execution continues. */
+/** Whether a step's value is a call that has ended and will not run again. */
 function isSettled(value: unknown): value is FinishedCall {
   if (!isJsonObject(value) || !('record' in value)) return false
   const { record, interrupted, question }: FinishedCall = value as never
   return interrupted === undefined && question === undefined && (record.callKey === undefined || record.callKey.settled === true)
 }
 
-/** When each wait started, and the decisions, of a run without a journal. */
+/** The waits of a run without a journal. Stores when each wait started, and the decisions. */
 class Waits {
   #decisions: RunState['decisions'] = {}
   #waitingSince: RunState['waitingSince'] = {}

@@ -73,7 +73,7 @@ export class RunRecord {
   }
 
   async pause(pending: readonly PendingItem[], { waitingSince }: Pick<RunState, 'waitingSince'>): Promise<void> {
-    // `about` is left out, because the question of a nested run is stored in the record of its own call.
+    // `about` is left out, because the call that asked the question has it in its own record.
     const items = pending.map(({ about: _, ...item }) => item)
     await this.#record.add(pauseMark, copyAsJson({ pending: items, waitingSince }) as never)
   }

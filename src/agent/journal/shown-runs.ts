@@ -43,7 +43,7 @@ export interface ShownRuns {
    * Resolves with false for an unknown run.
    */
   noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean>
-  /** Removes decisions that were noted but could not be carried out. */
+  /** Removes decisions that were stored but could not be carried out. */
   withdrawDecisions(runId: string, note: string): Promise<void>
   get(runId: string): Promise<ShownRun | undefined>
   /** The run's result as JSON. `''` if the run has no result. */
@@ -116,7 +116,7 @@ export interface NewShownRun {
   runId: string
   caller: string
   agent: string
-  /** The kind of this run, in the host's terms. Default `'run'`. */
+  /** The kind of the run, chosen by the host application. Default `'run'`. */
   kind?: string | undefined
   /** The chat or thread that the run belongs to. */
   thread?: string | undefined
@@ -190,7 +190,6 @@ export interface ShownOutcome {
   /** The number of model requests. */
   turns?: number | undefined
   calls?: number | undefined
-  /** The code of the run's error. */
   errorCode?: string | undefined
   /** The names of the tools that the run called, without duplicates. */
   tools?: readonly string[] | undefined
@@ -227,7 +226,7 @@ export interface ShownRun extends Omit<NewShownRun, 'words' | 'tags' | 'kind'> {
   lastEventId: number
   secrets: string[]
   hidesAll: boolean
-  /** The decisions with their authors, in the order in which they were noted. */
+  /** The decisions with their authors, in the order in which they were stored. */
   decisions: string[]
 }
 

@@ -137,7 +137,7 @@ class StoreJournal implements Journal {
     this.#closed = true
     for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
-    // After this, the results of ended calls can no longer be recorded.
+    // Once the store is closed, the results of ended calls can no longer be recorded.
     if (this.#releases.size > 0 && !hasEngine(this.#store)) await this.#releases.retry()
     try {
       await this.#store.close(this.#trials.counts())
@@ -236,7 +236,7 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      // The run was released on purpose if its connection has left, so there is no problem to store.
+      // If the connection has left, the run was released on purpose, so there is no problem to store.
       const problem = this.#left.has(body) ? undefined : messageOf(error)
       const args: Release['args'] = [runId, taken.epoch, problem, trial?.untried.tries]
       // A closed store has already released all runs.

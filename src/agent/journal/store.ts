@@ -32,7 +32,7 @@ export interface Store {
   entries(runId: string, record: string): Promise<StoredEntry[]>
   /** Stores how many processes in a row have died while executing this run, without recording another step. */
   noteTries(runId: string, epoch: number, tries: number): Promise<void>
-  /** Records how the run ended, and releases the run. Deletes its steps, its kept texts and the records of its calls. */
+  /** Records how the run ended, and releases the run. Deletes its steps, its stored texts and the records of its calls. */
   finish(runId: string, epoch: number, output: string, outcome: ExecutionOutcome): Promise<void>
   /**
    * Records that the run waits, and releases the run. If the run can already continue, does not release it, and returns its data instead.
@@ -45,7 +45,7 @@ export interface Store {
   release(runId: string, epoch: number, problem: string | undefined, tries?: number): Promise<void>
   /** Stores decisions, all or none. Rejects with `unknown_run` or `decision_refused`. */
   deliver(runId: string, decisions: readonly NamedValue[]): Promise<void>
-  /** Notes that the run should be cancelled, unless it has ended. Rejects with `unknown_run`. */
+  /** Records that the run should be cancelled, unless it has ended. Rejects with `unknown_run`. */
   cancel(runId: string, reason: string): Promise<void>
   /** Runs of this instance that should be cancelled. */
   cancelled(): Promise<{ runId: string; reason: string }[]>
@@ -65,7 +65,7 @@ export interface Store {
    */
   onLost?(lost: (problem: ToolloopError) => void): void
   /**
-   * Releases all runs unchanged. Also notes their `tries` if the store can be written. Current and later calls reject with
+   * Releases all runs unchanged. Also stores their `tries` if the store can be written. Current and later calls reject with
    * `journal_failed`.
    */
   close(tries?: readonly RunTries[]): Promise<void>
@@ -108,8 +108,8 @@ export interface KeptText extends NamedValue {
 }
 
 /**
- * A store with a workflow engine, which executes runs and steps as well as recording them. `take` and `suspend` return no steps, because
- * `execute` passes the steps to its callback.
+ * A store with a workflow engine, which executes runs and steps, and records them. `take` and `suspend` return no steps, because `execute`
+ * passes the steps to its callback.
  */
 export interface EngineStore extends Omit<Store, 'record'> {
   /**
@@ -213,7 +213,7 @@ export function cursorOf(cursor: string): number {
   return n
 }
 
-/** The number of characters of a tag. A tag of 32 characters has 192 bits, too many to find two fields with the same tag. */
+/** The number of characters of a tag. A tag of 32 characters has 192 bits, so nobody can find two fields with the same tag. */
 const tagLength = 32
 
 /**

@@ -118,7 +118,7 @@ export class StoredSteps implements Durable {
     return promise
   }
 
-  /** Rejects the step although its work has not ended, because the store failed. */
+  /** Rejects the step before its work has ended, because the store failed. */
   #breakOff(key: string, problem: ToolloopError): void {
     this.#brokenOff.add(key)
     const reject = this.#underWay.get(key)

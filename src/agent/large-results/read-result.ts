@@ -5,7 +5,7 @@ import type { KeptResults } from '../journal/kept-values.ts'
 import { goneResultText } from '../run-texts.ts'
 import { readPart, searchText } from './read-text.ts'
 
-/** The name of the tool that reads kept results. */
+/** The name of the tool that reads stored results. */
 export const readResultName = 'read_result'
 
 /**
@@ -58,8 +58,8 @@ export const readResult: AnyTool = defineTool({
 })
 
 /**
- * Adds `read_result` to the tools of a run that keeps its large results. The tool is present from the start of the run, because changing
- * the tools during a run would miss the provider's cache. Throws `invalid_option` if one of the tools has that name.
+ * Adds `read_result` to the tools of a run that keeps its large results. The tool is present from the start of the run, because a later
+ * change of the tools would invalidate the provider's cache. Throws `invalid_option` if one of the tools has that name.
  */
 export function withReadResult(tools: ToolSet, run: Keeping): ToolSet {
   keeping.set(run, run)

@@ -102,7 +102,7 @@ export class Budget {
   readonly #expected = new ExpectedOutput()
   /** Waiting requests, in order of arrival. */
   readonly #waiting = new Set<Waiter>()
-  /** Waiting requests that have to end before running requests can end. They come first. */
+  /** Waiting requests that have to end before running requests can end. These requests come first. */
   readonly #waitedFor = new Set<Waiter>()
 
   /** Throws `invalid_option`. */
@@ -226,7 +226,7 @@ export class Budget {
     // A run may send a request while part of its own limits is left.
     if (this.#account !== undefined) return taken.costUsd < mostUsd && taken.tokens < mostTokens
     const { costUsd, tokens } = addAmounts(taken, amount)
-    // A request may have no known cost, but even such a request does not fit in a budget that is used up.
+    // Even a request of unknown cost does not fit in a budget that is used up.
     return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
   }
 

@@ -15,7 +15,7 @@ export interface BudgetParent {
   runId: string
 }
 
-/** A run whose conversation an agent has taken over. The agent's requests must respect the limits of both. */
+/** A run whose conversation an agent has taken over. The agent's requests must respect the limits of the run and of the agent. */
 type HandedOver = { budget: RunUsage }
 
 /** The usage of one call's nested runs. */

@@ -28,8 +28,8 @@ export interface RecordedScope {
  */
 export interface RunRecorder {
   /**
-   * Wraps an execution of the run: the first execution, or an execution that continues the run. `input`: the input as a journal would
-   * record it. `next` executes the run with the given `steps`. To see each step before it is recorded, pass a wrapper of `steps`.
+   * Wraps every execution of the run, including executions that continue it. `input`: the input as a journal would record it. `next`
+   * executes the run with the given `steps`. To see each step before it is recorded, pass a wrapper of `steps`.
    */
   aroundExecution(run: RecordedScope, input: Json, steps: Durable, next: (steps: Durable) => Promise<RunResult>): Promise<RunResult>
   /** Wraps the hooks that wrap a request. A hook may answer the request itself. */

@@ -12,7 +12,7 @@ export async function nestedRun(
   parent: NestingPlace<never>,
   given: { runId?: string | undefined; input: readonly ChatMessage[] },
 ): Promise<NestedRun | undefined> {
-  // Only calls have a record, but not hooks and guardrails.
+  // Calls have a record. Hooks and guardrails have none.
   if (!('idempotencyKey' in parent) || !('attempt' in parent)) return undefined
   const { run, idempotencyKey } = parent
   if (!(run instanceof RunContext) || !keepsRecords(run.durable)) return undefined

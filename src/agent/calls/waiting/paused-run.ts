@@ -13,7 +13,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 
 const stateVersion: RunState['version'] = 1
 
-/** For each field of a stored state: a check, and what the error says was expected. */
+/** For each field of a stored state: its check, and the expected value in the error message. */
 const stateParts: Readonly<Record<keyof RunState, readonly [isValid: (part: unknown) => boolean, expected: string]>> = {
   version: [(version) => version === stateVersion, `${stateVersion}`],
   runId: [isText, 'a string'],

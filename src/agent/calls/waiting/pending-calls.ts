@@ -11,7 +11,7 @@ import { putToPlan } from '../plan-call.ts'
 import { recordCall, refuseCall } from '../tool-call.ts'
 import { applyVerdicts, type DecidedItem, DecisionDesk, itemOf } from './verdict.ts'
 
-/** A round with calls that wait for an approval, for a result from the caller, or for the answer to a question. */
+/** The calls of a turn, of which some wait: for an approval, for the result of a client tool, or for the answer to a question. */
 export interface WaitingRound {
   execution: Execution
   iteration: number
@@ -64,15 +64,12 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/**
- * Whether the call waits for the answer to a question. A nested agent's calls in a preview are asked about later, with the run's whole
- * plan.
- */
+/** Whether the call waits for an answer. A nested agent's calls in a preview are asked about later, with the run's plan. */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }
 
-/** Whether a call waits for an approval or for a result from its caller. */
+/** Whether a call waits for an approval or for the result of a client tool. */
 function waits({ call, result }: Pick<CallWork, 'call' | 'result'>): boolean {
   return call.approval !== undefined || (call.action === 'client' && result === undefined)
 }
@@ -118,7 +115,7 @@ export async function waitForDecisions(
       const one = ended[ready.indexOf(work)]
       if (one === undefined || !asks(one)) return []
       const { question, record } = one
-      // Uses the decision in the record. A later decision may exist if the run is executed again.
+      // Uses the recorded decision, because later decisions may exist if the run is executed again.
       const asking = record.decision === undefined ? call : { ...call, decision: record.decision }
       return [waitingCall(execution, iteration, { call: asking, index, question, problems, times })]
     })

@@ -112,7 +112,6 @@ interface DecidedCall {
   question?: FinishedCall['question']
 }
 
-/** Applies the decisions to the call. */
 export function applyVerdicts(run: RunContext, { call, decided, question }: DecidedCall): Pick<CallWork, 'call' | 'answered' | 'result'> {
   const { approval: _, intent: __, ...free }: PlannedCall = call
   for (const { item, verdict } of decided) free.decision = madeDecision(item, verdict, free.decision)
@@ -181,14 +180,14 @@ function metaOf({ place, path, toolCallId }: PendingItem, tags: StepTags): Event
   return { iteration: iterationOf(place), toolCallId: path?.[0]?.toolCallId ?? toolCallId, ...tags }
 }
 
-/** Whether the run has an `approve`. The answer is recorded, so that a resumed run with a new `approve` keeps its earlier decisions. */
+/** Whether the run has an `approve`. The answer is recorded, because a resumed run must not ask a new `approve` about earlier calls. */
 export function hasApprover({ durable, run }: Execution, iteration: number): Promise<boolean> {
   return durable.step(iterationStep(iteration, 'approver'), async () => run.settings.approve !== undefined)
 }
 
 /**
  * Asks `approve` about each call that needs an approval, one after another, and applies the decisions. `times`: how often calls of this
- * round have been decided, including this time.
+ * turn have been decided, including this time.
  */
 export async function decideApprovals(
   execution: Execution,
@@ -324,7 +323,7 @@ interface Named {
   fingerprint?: unknown
 }
 
-/** Whether the fingerprint matches the item. It may not match if a stored state was modified. Nested agents check their own items. */
+/** Whether the fingerprint matches the item. It does not match if a stored state was modified. Nested agents check their own items. */
 export function isWhole(runId: string, item: PendingItem): boolean {
   return item.path !== undefined || item.fingerprint === fingerprintOf(runId, item)
 }

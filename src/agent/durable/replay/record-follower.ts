@@ -17,7 +17,7 @@ export class RecordFollower {
   readonly #events: RecordEvents
   readonly #tap: EventTap
   readonly #known = new Set<string>()
-  /** Current steps whose beginning was missed. */
+  /** Running steps whose beginning was missed. */
   readonly #missed = new Set<string>()
   readonly #queue: RunEvent[] = []
   #wake = Promise.withResolvers<void>()
@@ -71,7 +71,7 @@ export class RecordFollower {
 
   async #pass(event: RunEvent): Promise<void> {
     const { type, meta } = event
-    // Emits steps that other executions have recorded before the events of this execution.
+    // Before the events of this execution, emits the steps that other executions have recorded.
     if (type === 'RUN_START' && meta.runId === this.#runId) this.#isStale = true
     if ((this.#isStale || this.#missed.size > 0) && this.#events.begins(event)) {
       await this.#look()
@@ -83,7 +83,7 @@ export class RecordFollower {
 
   async #look(): Promise<void> {
     const news = await this.#engine.news?.(this.#runId, [...this.#known])
-    // The run was deleted, so no more events follow.
+    // If `news` is undefined, the run was deleted, and no more events follow.
     this.#isWaiting = news?.status !== 'running'
     if (news === undefined) return
     for (const [key] of news.steps) {

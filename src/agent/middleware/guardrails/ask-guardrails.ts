@@ -37,7 +37,7 @@ export async function checkHandoff(
   iteration: number,
 ): Promise<string | undefined> {
   const checked = await checkInput(run, messages, iteration, guardrails)
-  // If the run was interrupted, the interruption ends the run, not the guardrail.
+  // If the run was interrupted, it ends for that reason, not because of the guardrail.
   if (run.interruption !== undefined) return undefined
   if (!checked.passed) return checked.reason
   return isDeepStrictEqual(checked.subject, messages) ? undefined : shownAlready
@@ -139,6 +139,6 @@ export async function checkedInput(
   const beside = run.budget.beside
   if (checked.passed) return { messages: checked.subject, ...beside }
   const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]
-  // If the run was interrupted, the interruption ends the run, not the guardrail.
+  // If the run was interrupted, it ends for that reason, not because of the guardrail.
   return run.interruption === undefined ? { messages: noted, refused: checked.reason, ...beside } : { messages: noted, ...beside }
 }

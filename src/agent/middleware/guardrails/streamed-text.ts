@@ -147,7 +147,7 @@ function stagesOf(run: RunContext): Stage[] {
 const ending = /[\p{Sentence_Terminal}\n]/u
 let segmenter: Intl.Segmenter | undefined
 
-/** The complete sentences of a text. The last sentence is left out, because it may not be complete. A long rest is split into parts. */
+/** The complete sentences of a text. The last sentence is left out, because it may be incomplete. A long rest is split into parts. */
 function sentencesIn(text: string): string[] {
   const found: string[] = []
   if (ending.test(text)) {

@@ -79,7 +79,7 @@ function responseOf(given: ModelResponse, { model, request }: ModelCall, sent: O
   return response
 }
 
-/** Adds the usage of the request that was sent to a response without usage. If no request was sent, adds zero usage. */
+/** If the response has no usage, adds the usage of the sent request. If no request was sent, adds zero usage. */
 function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
   if (given.usage !== undefined) return given
   return { ...given, usage: usageOf(sent) ?? noUsage }

@@ -2,7 +2,6 @@ import type { RunContext } from '../../run/run-context.ts'
 
 /** A hook, and the work that it wraps. */
 interface Surrounding<Inner, Shown, Returned> {
-  /** Calls the hook with `next`. */
   ask(next: () => Promise<Shown>): Promise<Returned | undefined>
   /** Starts the wrapped work in the hook's asynchronous context, at most once. Contract: must not reject. */
   proceed(): Promise<Inner>
@@ -23,8 +22,8 @@ interface Surrounded<Inner, Returned> {
 }
 
 /**
- * Calls a hook that wraps work. The hook has the same time limit as one attempt at a tool call, not counting the time in `next`. Once the
- * work has started, it is always awaited. A hook that has timed out can no longer start the work. Never rejects.
+ * Calls a hook that wraps work. The hook may take `toolTimeoutMs`, not counting the time in `next`. Once the work has started, it is always
+ * awaited. A hook that has timed out can no longer start the work. Never rejects.
  */
 export async function askAround<Inner, Shown, Returned>(
   run: RunContext,

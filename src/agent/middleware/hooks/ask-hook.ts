@@ -4,8 +4,8 @@ import { type Callback, HookFailure } from '../../callbacks/callbacks.ts'
 import type { RunContext } from '../../run/run-context.ts'
 
 /**
- * Asks a hook or an entry. Resolves with undefined if the callback changes nothing, or if it fails and is skipped. Rejects with a
- * `HookFailure` if it fails and is not skipped.
+ * Calls a callback. Resolves with undefined if the callback changes nothing, or if it fails and is skipped. Rejects with a `HookFailure` if
+ * it fails and is not skipped.
  */
 export async function askCallback<T>(
   run: RunContext,
@@ -21,7 +21,7 @@ export async function askCallback<T>(
   }
 }
 
-/** Logs the failure of a hook or an entry. Returns true if the failure refuses the request or the call. */
+/** Logs the failure of a callback. Returns true if the failure refuses the request or the call. */
 export function failsClosed(run: RunContext, { name, kind, refused }: Callback<unknown>, error: unknown): boolean {
   const fields = { runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }
   run.logger.error(fields, `${kind.join(' ')} failed${refused === undefined ? ' and was skipped' : `: ${refused}`}`)
