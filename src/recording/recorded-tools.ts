@@ -107,7 +107,7 @@ export class RecordedCalls {
   }
 }
 
-/** For each turn that ended before all its calls were started, returns the call that was started last. */
+/** Returns the last call of each turn that was cut short before all its calls were started. */
 function cutShortIn({ steps }: RecordedRun): RecordedCall[] {
   const all = Object.entries(steps)
   return all.flatMap(([key, turn]) => {

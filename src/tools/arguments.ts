@@ -171,7 +171,7 @@ function innerRepair(raw: string): string {
 }
 
 const isQuoted = /^\s*"/
-/** Matches JSON after the first object, which makes it unclear which value contains the arguments. */
+/** Matches JSON after the first object. With more JSON, it is unclear which value contains the arguments. */
 const moreJson = /["{}[\]]/
 
 function quotedObject(raw: string): string | undefined {

@@ -228,7 +228,7 @@ export function headOf(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, characterStart(bytes, bytes.length))
 }
 
-/** `isNoted`: whether the text contains a note that says that it was cut. */
+/** `isNoted`: whether the text contains a note about the cut. */
 function capText(text: string, maxBytes: number): { text: string; cutBytes: number; isNoted?: true } {
   // A UTF-16 unit takes at most 3 bytes in UTF-8, so a short text need not be measured.
   if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 }

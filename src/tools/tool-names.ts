@@ -6,7 +6,7 @@ const maxCharacters = 64
 
 /**
  * Converts foreign names to legal, unique tool names, in the same order. A legal name is kept. In any other name, illegal characters become
- * `_`. If the new name is too long or already taken, it ends with a digest of the whole name, so that the result is the same every time.
+ * `_`. A name that is too long or already taken gets a digest of the original name, so that the result is always the same.
  */
 export function legalToolNames(wanted: readonly string[]): string[] {
   const taken = new Set<string>()

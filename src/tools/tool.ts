@@ -41,7 +41,7 @@ export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: re
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
-/** Whether a call needs approval. `{ about }` means that it does, and `about` is shown to the person who decides. */
+/** Whether a call needs approval. `{ about }` means yes, and `about` is shown to the person who decides. */
 export type NeedsApproval = boolean | { about: unknown }
 
 /** The second argument of an `approval` function. */
@@ -110,9 +110,9 @@ export interface Tool<Context = unknown> {
    */
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
-   * Finds out whether a call took effect. Called in two cases: after an attempt has timed out or was aborted, unless the tool only reads;
-   * and before repeating an `unsafe` call that was running when its process died. If the call continues after a question, `ctx` contains
-   * the question and its answer (`asked`, `answer`).
+   * Finds out whether a call took effect. Called after an attempt has timed out or was aborted, unless the tool only reads. Also called
+   * before repeating an `unsafe` call that was running when its process died. If the call continues after a question, `ctx` contains the
+   * question and its answer (`asked`, `answer`).
    *
    * Contract: the run awaits the result. The time limit is that of one attempt, at most 30 seconds, or one second once the run is over.
    * Return `undefined` or throw if the outcome is unknown.
@@ -137,7 +137,7 @@ export type Reconciled = { ran: true; value: unknown } | { ran: false }
 /** A tool with any argument and context types. The compiler does not check which context the tool needs. */
 export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile' | 'preview'> {
   readonly approval?: boolean | AnyMember['approval']
-  // These are methods, because the compiler checks the parameters of methods bivariantly.
+  // Declared as methods, because the compiler checks the parameters of methods bivariantly.
   execute?(args: never, ctx: ToolContext): unknown
   reconcile?(args: never, ctx: ToolContext): Reconciled | undefined | Promise<Reconciled | undefined>
   preview?(args: never, ctx: ToolContext): unknown

@@ -213,7 +213,7 @@ export function endSandbox({ pid, namespace }: FirstProcess): void {
   }
 }
 
-/** Kills a process and all processes that it started, except processes that have left its group. */
+/** Kills a process and all other processes in its group. */
 export function killGroup(child: ChildProcess): void {
   const { pid } = child
   if (pid === undefined) return
@@ -269,8 +269,8 @@ interface View {
 }
 
 /**
- * Returns the arguments of bubblewrap that define which files the process sees and which rights it has. It sees the programs in `/usr`, its
- * folder and an empty `/tmp`. It has no network, no access to other processes, no inherited environment and no privileges, and can't create
+ * Returns bubblewrap arguments that define the visible files and the rights of the process. It sees the programs in `/usr`, its folder and
+ * an empty `/tmp`. It has no network, no access to other processes, no inherited environment and no privileges, and can't create
  * namespaces. See https://github.com/containers/bubblewrap.
  */
 function viewArguments(
@@ -330,6 +330,6 @@ function systemFolder(path: string): string[] {
   }
 }
 
-/** Closes file descriptors that this process has inherited and that Node.js does not manage. */
+/** Closes inherited file descriptors that Node.js does not manage. */
 const closeInherited =
   'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'

@@ -10,7 +10,7 @@ import { endSandbox, findIsolation, findProgram, type Isolation, identity, insid
 import { watchScratch } from './scratch-watch.ts'
 
 export interface ProcessSandboxOptions {
-  /** A folder that scripts see as `/workspace`, and in which they start. Default: none. Scripts then start in their Skill's folder. */
+  /** A folder that scripts see as `/workspace` and start in. Default: none. Scripts then start in their Skill's folder. */
   workspace?: string
   /**
    * Whether scripts may change the workspace. Scripts run as the user of this process, or as `nobody` if this process runs as root. Default
@@ -28,7 +28,7 @@ export interface ProcessSandboxOptions {
   allowUnsandboxed?: boolean
 }
 
-/** The programs that can run a script, in the order in which they are tried. */
+/** The programs that can run a script, in order of preference. */
 const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> = {
   node: ['node'],
   python: ['python3', 'python'],

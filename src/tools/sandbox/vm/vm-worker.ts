@@ -19,8 +19,8 @@ export interface VmWorkerData {
 type ScriptSource =
   | { folder: string; script: string; input: JsonPieces }
   /**
-   * A script written by a model: the body of an async function. It runs in rounds: it stops until all its calls have been answered. `now`:
-   * the time that the script sees, in milliseconds since 1970.
+   * The body of an async function. The script stops until all its calls have been answered. `now`: the time that the script sees, in
+   * milliseconds since 1970.
    */
   | { code: string; now: number }
 
@@ -29,9 +29,7 @@ export type ToVm =
   | {
       kind: 'run'
       source: ScriptSource
-      /**
-       * Time limit in milliseconds. For a script that runs in rounds, the time that the script spends waiting for its calls does not count.
-       */
+      /** Time limit in milliseconds. The time during which a script waits for the answers of a round does not count. */
       timeoutMs: number
       memoryBytes: number
       outputBytes: number
