@@ -9,7 +9,7 @@ import { type FittingTerms, fitInTime, jsonOf, type OutputFormat } from './outpu
 export type Answer = { ok: true; json: string; note?: string } | { ok: false; problem: string }
 
 interface ReadingTerms extends FittingTerms {
-  /** Whether the text was cut off. If so, only the whole text can be the answer, not a part of it. */
+  /** Whether the text was cut off. A part of such a text can't be the answer. */
   isCut: boolean
 }
 

@@ -162,7 +162,7 @@ export class RunContext extends Lifetime implements RunScope {
   readonly logger: Logger
   readonly metadata: JsonObject | undefined
   readonly telemetry: RunTelemetry | undefined
-  /** Calls that were planned, by id. A resumed run prepares them again. */
+  /** Prepared calls, by call id. A resumed run prepares them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values that tools returned, by call id. They are kept only in memory, because they may not be JSON. */
   readonly values: Map<string, unknown> = new Map()
@@ -252,7 +252,6 @@ export class RunContext extends Lifetime implements RunScope {
     return this.#parent?.run.depthLimit ?? this.limits.depth
   }
 
-  /** The agent that has the conversation. */
   get agent(): ActiveAgent {
     return this.#agent
   }

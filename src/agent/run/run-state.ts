@@ -169,7 +169,7 @@ export function resultMessage({ id, tool, content, outcome, callKey }: ToolCallR
   return callKey === undefined ? message : { ...message, callKey }
 }
 
-/** Adds the messages that the model gets besides results: the reason why its answer was rejected, and the user's messages. */
+/** Adds the reason why an answer was rejected, and the user's messages, to the history. */
 export function addMessages(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
   if (objection !== undefined) state.history.append({ role: 'user', content: objection.text })
   if (messages.length > 0) state.history.extend(messages)

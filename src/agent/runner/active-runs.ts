@@ -36,7 +36,7 @@ export class ActiveRuns {
   /** Functions to call whenever a run has ended. */
   readonly #waiting = new Set<() => void>()
   #closing: Promise<void> | undefined
-  /** Watchers by run id, including watchers of runs that start later. */
+  /** Watchers of runs, including runs that start later. */
   readonly #watchers = new Set<{ runId: string; tap: EventTap }>()
 
   /** The runs, oldest first, without duplicates. */

@@ -5,7 +5,7 @@ import type { ActiveRuns } from './active-runs.ts'
 import type { DurableInput } from './durable-run.ts'
 import type { Watch } from './run-stream.ts'
 
-/** A run as it is recorded. */
+/** The recorded start of a run. */
 export interface RecordedStart {
   runId: string
   input: DurableInput

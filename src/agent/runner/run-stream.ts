@@ -11,7 +11,7 @@ import { RunError } from '../run/run-error.ts'
 import type { EventTap } from '../types/event-tap.ts'
 import type { RunResult, ToolCallRecord } from '../types/result.ts'
 
-/** The watcher of a running run. */
+/** A watcher of a run. */
 export interface Watch {
   tap: EventTap
   control: RunControl
@@ -172,7 +172,7 @@ class EventQueue implements EventTap {
   readonly #backlog = new Backlog()
   #ended = false
   #failure: { error: unknown } | undefined
-  /** The consumer that takes the events. Set when the queue is iterated. */
+  /** Undefined until the queue is iterated or followed. */
   #consumer: Consumer | undefined
 
   constructor(onLeave: () => void) {

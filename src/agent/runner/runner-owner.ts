@@ -68,7 +68,7 @@ export class OwnedRuns<Context> {
     return (await perform(run, (changed) => carryOut({ ...run, ...changed }))) as RunResult<never>
   }
 
-  /** Continues a run for a caller, identified by its state or its id. */
+  /** Continues the run with this state or id, for a caller. */
   continue(
     state: RunState | string | undefined,
     options: ResumeOptions<Context>,

@@ -259,7 +259,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
   } as RunResult
 }
 
-/** Returns the records with the values that the tools returned. */
+/** Adds the return values of the tools to the records. */
 function withValues(records: readonly ToolCallRecord[], { values }: RunContext): ToolCallRecord[] {
   const calls: ToolCallRecord[] = []
   for (const record of records) calls.push(values.has(record.id) ? { ...record, value: values.get(record.id) } : record)

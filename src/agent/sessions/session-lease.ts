@@ -63,7 +63,7 @@ export class SessionLease {
   #claim: Claim
   /** Whether the run has not carried out anything yet. */
   #isUntouched: boolean
-  /** Lets the next run in line have its turn. */
+  /** Lets the next run in line continue. */
   readonly done: () => void
   #isOver = false
 
@@ -232,7 +232,7 @@ async function releaseEnded(sessions: Sessions, id: string, runId: string, outpu
   else if ((await sessions.store.get(id))?.runId === runId) await sessions.release(id)
 }
 
-/** The messages that a run added, taken from its recorded result, and the position of the first message that they replace. */
+/** Returns the messages that a run added, from its recorded result. `at`: the position of the first message that they replace. */
 function addedIn(output: Json | undefined): { messages: readonly ChatMessage[]; at?: number } {
   if (!isJsonObject(output) || !Array.isArray(output.newMessages)) return { messages: [] }
   const { newMessages, earlier } = output

@@ -45,7 +45,7 @@ export class TextCalls {
     this.#history = form.native || this.#dialect === undefined ? undefined : new TextHistory(this.#dialect)
   }
 
-  /** Opens an exchange. Undefined for a request that is sent unchanged and whose response is not parsed. */
+  /** Prepares a request for sending. Undefined if the request is sent unchanged and its response is not parsed. */
   open(request: ModelRequest, live: ModelSink | undefined): TextExchange | undefined {
     const { tools = [] } = request
     const dialect = this.#dialect

@@ -11,7 +11,7 @@ export interface TurnRequest {
   request: ModelRequest
 }
 
-/** A request on its way to the model. */
+/** A request that is being sent. */
 export interface ModelCall extends TurnRequest {
   readonly iteration: number
   /** Whether the model is asked to continue a text that was cut off. */
@@ -73,7 +73,7 @@ export interface CheckedText {
   finish(whole: string): Promise<{ passed: true; subject: string } | { passed: false; how: 'refuse' | 'stop'; reason: string }>
 }
 
-/** Determines which part of `text` to keep if a response breaks off after it. */
+/** Determines which part of `text` to keep if a response breaks off after `text`. */
 export interface TextReader {
   partOf(text: string): string
 }

@@ -174,7 +174,7 @@ export interface ToolRound {
   intents: Intent[]
   /** The record of the call whose result is the output of the run. */
   final?: ToolCallRecord
-  /** The agent that has the conversation from now on. If several calls hand the conversation over, the last call counts. */
+  /** The agent that takes over the conversation. If several calls hand the conversation over, the last call counts. */
   handoff?: Handoff
   /** The reason of the guardrail that ends the run. */
   stop?: string

@@ -43,7 +43,7 @@ export interface CallPlace {
   readonly tags: StepTags
 }
 
-/** A call on its way to the function of its tool. */
+/** A call that is being carried out. */
 export interface RunningCall extends CallPlace, Omit<CallTerms, 'keyOf'> {
   /** The key of the call's step. */
   readonly key: string

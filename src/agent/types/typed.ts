@@ -10,7 +10,7 @@ export type AgentTools = readonly AnyTool[] | ToolSet
 /** Tools that need only this context. */
 export type ToolsFor<Context> = ToolSet | readonly Tool<Context>[]
 
-/** The context that all of these tools need together. Each tool may need only a part of this context. */
+/** The context that all tools need together. One tool may need only a part of the context. */
 type ContextOf<Tools extends AgentTools> = Tools extends readonly Tool<infer Context>[] ? Context : unknown
 
 /** The context that an agent needs: the context of its own type, and the context of its tools. */
@@ -37,7 +37,7 @@ export type WithRestore<Context> = IsOptional<Context> extends true ? unknown : 
 export type RunArguments<Context, Options> =
   IsOptional<Context> extends true ? [options?: Options] : [options: WithContext<Context> & Options]
 
-/** A call of one of these tools. */
+/** A call of one of `Tools`. */
 export type ToolCallOf<Tools extends AgentTools> = Tools extends readonly AnyTool[] ? CallOf<Tools[number]> : ToolCallRecord
 
 /** A call, narrowed by `tool` and `outcome` if the compiler knows the names of the tools. */
