@@ -20,7 +20,7 @@ export class ExpectedOutput {
     return Math.min(most, this.#tokens)
   }
 
-  /** Updates the estimate. Ignores a response without output tokens, for example of a failed request. */
+  /** Ignores a response without output tokens, for example of a failed request. */
   learn({ outputTokens }: Pick<Usage, 'outputTokens'>): void {
     if (outputTokens > 0) this.#tokens += Math.round((outputTokens - this.#tokens) / 5)
   }
@@ -220,7 +220,7 @@ export function estimateUsage(
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
-/** Completes a response's usage. If no usage was reported, adds an estimate and a warning. */
+/** If no usage was reported, adds an estimate and a warning. */
 export function withWholeUsage(
   request: Pick<ModelRequest, 'messages' | 'tools'>,
   response: ModelResponse,

@@ -266,7 +266,7 @@ function isDirect(caller: Json | undefined): boolean {
   return caller === undefined || caller === null || (isJsonObject(caller) && caller.type === 'direct')
 }
 
-/** Whether the input is empty. Input that arrives in pieces starts as an empty object. */
+/** Input that arrives in pieces starts as an empty object. */
 function isEmpty(input: Json | undefined): boolean {
   if (isJsonObject(input)) return Object.keys(input).length === 0
   return input === undefined || input === null || input === ''

@@ -15,10 +15,7 @@ function imageBlock(part: ImagePart, given: PartBytes | undefined): JsonObject |
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: given.base64 } }
 }
 
-/**
- * Converts a file to a block. The API accepts a PDF by URL or as bytes, and plain text:
- * https://platform.claude.com/docs/en/build-with-claude/pdf-support
- */
+/** The API accepts a PDF by URL or as bytes, and plain text: https://platform.claude.com/docs/en/build-with-claude/pdf-support */
 function fileBlock(part: FilePart, given: PartBytes | undefined): JsonObject | undefined {
   const title: JsonObject = part.name === undefined ? {} : { title: part.name }
   if (given === undefined) return 'url' in part ? { type: 'document', source: { type: 'url', url: part.url }, ...title } : undefined

@@ -128,7 +128,7 @@ export class AnthropicWire {
   }
 }
 
-/** Converts a call to a block. The API accepts only an object as input, so `{}` is sent if the model wrote any other value. */
+/** The API accepts only an object as input, so `{}` is sent if the model wrote any other value. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
   return { type: 'tool_use', id, name: legalName(name), input: argumentsObject(json) }
 }

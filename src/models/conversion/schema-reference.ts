@@ -18,7 +18,7 @@ function childOf(value: Json | undefined, key: string): Json | undefined {
   return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** Decodes a fragment. A fragment should be percent-encoded, but many programs don't encode it. */
+/** A fragment should be percent-encoded, but many programs don't encode it. */
 function decoded(fragment: string): string {
   try {
     return decodeURIComponent(fragment)

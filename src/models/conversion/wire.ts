@@ -54,7 +54,7 @@ export class CallIds {
   }
 }
 
-/** Returns a hash of the id. The same id always gets the same hash, so a call and its result still match in every request. */
+/** The same id always gets the same hash, so a call and its result match in every request. */
 function hashedId(id: string, length: number): string {
   const bytes = process.getBuiltinModule('node:crypto').createHash('sha512').update(id).digest()
   let fitted = ''
@@ -74,7 +74,7 @@ export function argumentsObject(json: string): JsonObject {
   return args === undefined || isDeeperThan(mostLevels, args) ? {} : args
 }
 
-/** Parses a JSON object. Returns undefined for any other text. */
+/** Undefined if the text is not a JSON object. */
 export function objectIn(json: string): JsonObject | undefined {
   const value = jsonIn(json)
   return isJsonObject(value) ? value : undefined

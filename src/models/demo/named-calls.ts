@@ -41,7 +41,7 @@ function readArguments(text: string, parameters: Readonly<Record<string, unknown
   return Object.fromEntries(args)
 }
 
-/** Reads a value. Quoted texts and values of string parameters are texts; all other values are parsed as JSON. */
+/** Quoted texts and values of string parameters are texts; all other values are parsed as JSON. */
 function readValue(text: string, schema: unknown): Json {
   const quoted = /^(["'`])([\s\S]*)\1$/.exec(text)?.[2]
   if (quoted !== undefined) return (text.startsWith('"') ? jsonIn(text) : undefined) ?? quoted

@@ -58,7 +58,7 @@ export class GoogleContent {
     return this.#reasoning
   }
 
-  /** Ends the calls. Called once, at the end of the response. Returns whether the arguments of all calls are complete. */
+  /** Returns whether the arguments of all calls are complete. Called once, at the end of the response. */
   endCalls(): boolean {
     const calls = this.#pieces.filter((piece) => piece.kind === 'call')
     for (const call of calls) {
@@ -107,7 +107,7 @@ export class GoogleContent {
     this.#sink?.text?.(text)
   }
 
-  /** Adds a thought. Only signed thoughts are kept, because the API doesn't accept summaries. */
+  /** Keeps only signed thoughts, because the API doesn't accept summaries. */
   #addThought(text: string, part: JsonObject): void {
     if (part.thoughtSignature !== undefined) this.#pieces.push({ kind: 'kept', part: { ...part } })
     if (text === '') return
@@ -210,7 +210,7 @@ function isEmpty(args: Json | undefined): args is undefined {
   return args === undefined || args === null || args === '' || (isJsonObject(args) && Object.keys(args).length === 0)
 }
 
-/** Returns the arguments as JSON. Arguments that can't be serialized become a text that is not valid JSON. */
+/** Returns a text that is not JSON if the arguments can't be serialized. */
 function argumentsText(args: Json): string {
   try {
     return typeof args === 'string' ? args : JSON.stringify(args)

@@ -74,7 +74,7 @@ function propertiesOf(properties: JsonObject, required: Json | undefined, scope:
   }
 }
 
-/** Converts alternatives. Other keywords are dropped, because the API accepts hardly any of them beside `anyOf`. */
+/** Drops other keywords, because the API accepts hardly any of them beside `anyOf`. */
 function convertAlternatives(list: readonly Json[], { description }: JsonObject, scope: Scope): JsonObject {
   const isNull = (one: Json) => isJsonObject(one) && one.type === 'null'
   const others = list.filter((one) => !isNull(one)).map((one) => convert(one, scope))

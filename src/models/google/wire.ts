@@ -87,7 +87,7 @@ export class GoogleWire {
     }
   }
 
-  /** Converts a call to a part. The API accepts only an object as arguments, so `{}` is sent if the model wrote any other value. */
+  /** The API accepts only an object as arguments, so `{}` is sent if the model wrote any other value. */
   #callPart({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
     return { functionCall: { ...this.#id(id), name: wireName(name), args: argumentsObject(json) } }
   }

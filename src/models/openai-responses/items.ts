@@ -83,8 +83,8 @@ export function namesOf(tools: Json | undefined): string[] {
 }
 
 /**
- * Returns, by call id, the fields that a result must repeat from its call. They mark a call of a custom tool, or identify the program at
- * the provider that made the call.
+ * Returns the fields that each call's result must repeat, by call id. They mark a call of a custom tool, or identify the program at the
+ * provider that made the call.
  */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {

@@ -159,7 +159,7 @@ export class ResponsesOutput {
     call.complete(whole)
   }
 
-  /** Ends the calls. Called once, at the end of the response. Returns whether the arguments of all calls are complete. */
+  /** Returns whether the arguments of all calls are complete. Called once, at the end of the response. */
   endCalls(): boolean {
     return this.#all.map((item) => item.kind !== 'call' || item.end()).every(Boolean)
   }

@@ -68,7 +68,7 @@ export class ResponseCall {
     }
   }
 
-  /** Ends the call. Called once, at the end of the response. Returns whether the arguments are complete. */
+  /** Returns whether the arguments are complete. Called once, at the end of the response. */
   end(): boolean {
     if (!this.isCustom) return this.#isWhole || jsonIn(this.#input.toString()) !== undefined
     if (this.#isWhole) this.#endText()

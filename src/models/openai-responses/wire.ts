@@ -15,7 +15,7 @@ import type { ResponsesQuirks } from './quirks.ts'
 
 export interface WireItems {
   items: JsonObject[]
-  /** By call id, the fields that the call's result must repeat. */
+  /** The fields that a call's result must repeat, by call id. */
   resultFields: readonly [id: string, fields: JsonObject][]
   searches?: Searches
   /**
@@ -43,7 +43,7 @@ export class ResponsesWire {
     return new CallIds(this.#quirks.toolCallId)
   }
 
-  /** `fields`: by call id, the fields that a result must repeat from its call. */
+  /** `fields`: the fields that a call's result must repeat, by call id. */
   message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, ids: CallIds, warnings: Set<string>): WireItems {
     switch (message.role) {
       case 'system':
@@ -91,7 +91,7 @@ export class ResponsesWire {
     return { type: 'function_call_output', call_id: ids.ofResult(toolCallId), output }
   }
 
-  /** Converts content. If `takesParts` is false, the result is a single text. */
+  /** If `takesParts` is false, the result is a single text. */
   #content(content: string | readonly ContentPart[], warnings: Set<string>, takesParts = true): Json {
     if (typeof content === 'string') return content
     const parts = content.map((part) => {

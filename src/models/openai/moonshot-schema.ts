@@ -19,8 +19,8 @@ const mostSchemas = 10_000
 
 /**
  * Converts a JSON Schema to the forms that Moonshot's validator accepts. The validator refuses a whole request if one tool's schema has any
- * other form, such as `type` or `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keywords that the
- * validator merely ignores are kept. A schema that would become huge is returned unchanged.
+ * other form, such as `type` or `properties` beside `anyOf`: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md. Keeps keywords
+ * that the validator ignores. A schema that would become huge is returned unchanged.
  */
 export function moonshotSchema(schema: JsonObject): JsonObject {
   let left = mostSchemas

@@ -11,8 +11,8 @@ import { isReasoningPart, type KeptReasoning, OpenAIReasoning } from './reasonin
 /** The `providerData` of a response, which is sent back to the same provider. */
 interface OpenAIProviderData extends KeptReasoning {
   /**
-   * Fields that arrived with calls, such as Gemini's thought signature. `id`: the call's id. `position`: the call's position in the
-   * response, for calls without an id.
+   * Fields that arrived with calls, such as Gemini's thought signature. `position`: the position of the call in the response, for calls
+   * without an id.
    */
   calls?: { id: string; position: number; fields: JsonObject }[]
 }

@@ -238,10 +238,7 @@ function headersOf(headers: IncomingHttpHeaders): Headers {
   return all
 }
 
-/**
- * Creates the decoder for an encoding. Undefined for an unknown encoding. Requests don't ask for compression, because it would delay the
- * pieces of a stream.
- */
+/** Undefined for an unknown encoding. Requests don't ask for compression, because it would delay the pieces of a stream. */
 function decoderFor(encoding: string): Transform | undefined {
   const zlib = process.getBuiltinModule('node:zlib')
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
@@ -260,7 +257,7 @@ function decoderFor(encoding: string): Transform | undefined {
   }
 }
 
-/** Converts a body to a stream. Throws `invalid_option` for a body that can't be read. */
+/** Throws `invalid_option` for a body that can't be read. */
 function streamOf(body: unknown): Readable {
   if (body === null) return Readable.from([])
   // In other `fetch` implementations, the body may be a Node stream or another kind of web stream.
