@@ -218,6 +218,7 @@ describe('a mistyped option is refused, and the error suggests the right name', 
 describe('an option with its name in another library is refused, and the error suggests its name here', () => {
   const inRunner = (name: string) => new AgentRunner(loose({ model: model(), [name]: {} }))
   const inRun = (name: string) => runner().run('go', loose({ [name]: {} }))
+  const inLimits = (name: string) => new AgentRunner({ model: model(), limits: loose({ [name]: 1 }) })
   const inTool = (name: string) => defineTool(loose({ name: 't', description: 'd', [name]: {} }))
   const inHook = (name: string) => new AgentRunner({ model: model(), hooks: [loose({ [name]: () => {} })] })
   const inModel = (name: string) => createModel(loose({ provider: 'openai', model: 'm', [name]: {} }))
@@ -265,6 +266,8 @@ describe('an option with its name in another library is refused, and the error s
         middleware: 'hooks',
         checkpointer: 'journal',
         verbose: 'logger',
+        fallbacks: 'models: [model, fallback]',
+        fallback: 'models: [model, fallback]',
       },
     ],
     [
@@ -290,6 +293,7 @@ describe('an option with its name in another library is refused, and the error s
     ['ADK', inRun, { maxLlmCalls: 'maxIterations' }],
     ['ADK', inHook, { beforeModelCallback: 'hooks[0].beforeModel', afterToolCallback: 'hooks[0].afterTool' }],
     ['Claude Agent SDK', inRunner, { allowedTools: 'activeTools', canUseTool: 'approve', maxBudgetUsd: 'limits: { costUsd }' }],
+    ['Claude Agent SDK', inLimits, { maxBudgetUsd: 'limits.costUsd', maxToolCalls: 'limits.toolCalls', timeout: 'limits.deadlineMs' }],
     ['MCP SDK', inTool, { handler: 'execute' }],
     [
       'Chat Completions',
