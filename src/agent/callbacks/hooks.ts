@@ -127,9 +127,9 @@ export interface Hooks<Context = unknown> {
   /** Called with the result of each call that has run. May replace the content for the model. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
-   * Wraps one model request, including its retries. `next()` sends the request and resolves with the whole response. A second call of
-   * `next` rejects. Text is streamed while the response arrives. `next()` rejects with the request's error, or with `budget_spent` if a
-   * budget does not allow the request.
+   * Wraps one model request, including its retries. `next()` sends the request and resolves with the whole response. Text is streamed while
+   * the response arrives. `next()` rejects with the request's error, or with `budget_spent` if a budget does not allow the request. A
+   * second call of `next` rejects.
    *
    * The response that the hook returns replaces the response from `next`. If `next` is not called, nothing is sent, and the returned
    * response is shown as if it had been streamed. The run counts the usage in the returned response. If that response has no usage, the run

@@ -7,7 +7,6 @@ import type { RunState } from '../types/result.ts'
 import type { Durable, RecordEntry, StepContext } from './journal.ts'
 import type { RunRecord } from './run-record.ts'
 
-/** The run that the steps belong to. */
 interface Owner {
   readonly runId: string
   readonly signal: AbortSignal

@@ -105,7 +105,6 @@ export interface ShownRuns {
   forget(bounds: ShownBounds): Promise<number>
 }
 
-/** The progress of a run. */
 export interface ShownProgress {
   runId: string
   status: RunStatus
@@ -295,7 +294,6 @@ export interface ShownQuery {
 
 export interface ShownPage {
   runs: ListedRun[]
-  /** Whether more runs follow. */
   hasMore: boolean
 }
 

@@ -40,7 +40,7 @@ export function storeJournal(
   return new StoreJournal(store, takeOver, maxTakeOvers)
 }
 
-/** Checks `maxTakeOvers`. Throws `invalid_option`. */
+/** Throws `invalid_option` if `maxTakeOvers` is invalid. */
 export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
   if (maxTakeOvers === undefined || maxTakeOvers === Number.POSITIVE_INFINITY) return
   if (!Number.isSafeInteger(maxTakeOvers) || maxTakeOvers < 1) throw new InvalidOptionError('maxTakeOvers', 'an integer ≥ 1', maxTakeOvers)

@@ -124,7 +124,6 @@ export interface EngineStore extends Omit<Store, 'record'> {
   step(runId: string, epoch: number, key: string, work: () => Promise<string>): Promise<string>
 }
 
-/** The outcome of an execution. */
 export interface ExecutionOutcome {
   stopReason: string
   /** The model that was last asked, as `provider/model`. */

@@ -254,7 +254,6 @@ export interface Paying {
   readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
   /** The `limits` of the run and of its outer runs, as budgets. */
   readonly budget: { readonly limiting: readonly Budget[] }
-  /** The outer run. */
   readonly outer: Paying | undefined
 }
 

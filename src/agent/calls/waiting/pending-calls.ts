@@ -28,7 +28,6 @@ export interface WaitingCall {
   /** The place where the call waits for a decision. */
   place: string
   items: PendingItem[]
-  /** The question that the tool has asked. */
   question?: FinishedCall['question']
   /** How often a nested agent has refused a decision as invalid. */
   problems: number

@@ -104,11 +104,9 @@ function remember({ remembered }: Pick<LoopState, 'remembered'>, { item, verdict
   if (isRemembered && item.path === undefined) remembered.add(approvalKey(item.tool, item.args))
 }
 
-/** A call and the decisions on its items. */
 interface DecidedCall {
   call: PlannedCall
   decided: readonly DecidedItem[]
-  /** The question that the tool has asked. */
   question?: FinishedCall['question']
 }
 
