@@ -2,7 +2,7 @@ import type { JsonObject } from '../core/messages.ts'
 import type { ModelPrice } from './chat-model.ts'
 import type { RateLimits } from './rate-limiter.ts'
 
-/** The facts about a provider. `config/providers.yaml` documents the fields. */
+/** What is known about a provider: its driver, address, key variable, quirks and prices. `config/providers.yaml` documents the fields. */
 export interface ProviderPreset {
   driver: string
   /** The provider's only model, for providers that can be selected without a model name. */

@@ -129,7 +129,7 @@ export interface Tool<Context = unknown> {
 }
 
 /**
- * The result of `reconcile`. With `ran: true`, the call took effect and returned `value`. With `ran: false`, the call did not take effect
+ * The return value of a tool's `reconcile`: whether the interrupted call took effect. With `ran: true`, the call took effect and returned `value`. With `ran: false`, the call did not take effect
  * and may run again.
  */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }

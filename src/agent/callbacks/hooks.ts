@@ -24,7 +24,7 @@ export interface HookPlace<Context = unknown> {
   readonly run: RunScope
 }
 
-/** A request before it is sent, as passed to `beforeModel`. */
+/** The argument of `beforeModel`: the messages, the tools and the model of the next request. */
 export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
   /** The whole conversation as it will be sent, starting with the instructions. The list is frozen. */
   readonly messages: readonly ChatMessage[]

@@ -30,7 +30,7 @@ function inputHint(input: object): string {
 }
 
 /**
- * Steers a running run. Pass it to the run as `control`, or take it from the stream. The run reads messages after the calls of a turn, and
+ * Sends messages to a running run, switches its model, or stops it. Pass it to the run as `control`, or take it from the stream. The run reads messages after the calls of a turn, and
  * after an answer.
  *
  * Unread messages of a run that has ended are in `result.unread`, and stay in the control. To deliver them, pass the control to the next

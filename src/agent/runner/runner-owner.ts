@@ -9,7 +9,7 @@ import { RunError } from '../run/run-error.ts'
 import type { ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types/options.ts'
 import type { DurableInput } from './durable-run.ts'
 
-/** A run, as passed to an agent's `perform`. */
+/** The first argument of `perform` of a `CustomAgent`: the run's input, id and options. */
 export interface PerformedRun<Context = unknown> {
   /** The run's input. Absent for a run that continues. */
   readonly input?: RunInput
@@ -19,7 +19,7 @@ export interface PerformedRun<Context = unknown> {
   readonly options: RunOptions<Context>
 }
 
-/** Executes the run. `changed` replaces the input or the options. A run that a journal continues keeps its input. */
+/** The second argument of `perform` of a `CustomAgent`: executes the run. `changed` replaces the input or the options. A run that a journal continues keeps its input. */
 export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
 /** The agent that a runner is part of. */

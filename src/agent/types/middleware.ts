@@ -10,7 +10,8 @@ export type RequestPlan =
   | { stop: string }
 
 /**
- * The return value of an entry of `plan` for a call. `args` may be combined with `ask` or `result`. A refusal takes precedence over
+ * The return value of `call` in an entry of `plan`: refuses the call, asks for an approval, changes its arguments, or supplies its result.
+ * `args` may be combined with `ask` or `result`. A refusal takes precedence over
  * everything else.
  */
 export type CallPlan =

@@ -62,13 +62,13 @@ export interface SucceededCall<Name extends string, Args, Value> extends Omit<To
   value?: Value
 }
 
-/** A call that has not succeeded. Its tool may not exist, and its arguments may be wrong. */
+/** A call whose `outcome` is not `'ok'`. It has no `value`. Its tool may not exist, and its arguments may be wrong. */
 export interface UnsuccessfulCall extends ToolCallRecord {
   outcome: Exclude<ToolCallOutcome, 'ok'>
   value?: undefined
 }
 
-/** A call of a tool that the run adds to the agent's own tools. */
+/** A call of a tool that the run adds to the agent's own tools, such as `read_result`. */
 export interface BuiltInCall extends ToolCallRecord {
   tool: 'read_result' | `final_answer${string}`
 }

@@ -72,13 +72,12 @@ export interface RunSnapshot
 }
 
 /** Returns the outcome of an aborted run. */
-export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
-  const { summary, result = '' } = known
+export function abortedWith(message: string): Outcome {
   return {
     status: 'ended',
     finishedAt: new Date().toISOString(),
-    summary: { ...summary, stopReason: 'aborted', pending: [], error: { code: 'aborted', message } },
-    result,
+    summary: { stopReason: 'aborted', pending: [], error: { code: 'aborted', message } },
+    result: '',
     waitsFor: [],
   }
 }

@@ -16,7 +16,7 @@ export interface JournalPlace {
   remove?(): Promise<void> | void
 }
 
-/** Creates an empty place. The suite calls it once per case, or once for each moment at which a case kills a process. */
+/** Creates an empty store for `testJournal`. The suite calls it once per case, or once for each moment at which a case kills a process. */
 export type MakeJournal = () => JournalPlace | Promise<JournalPlace>
 
 /** A test of one guarantee of the journal's contract. */

@@ -18,7 +18,7 @@ export interface SessionsPlace {
   remove?(): Promise<void> | void
 }
 
-/** Creates an empty place. The suite calls it once per case, or once for each moment at which a case kills a process. */
+/** Creates an empty store for `testSessions`. The suite calls it once per case, or once for each moment at which a case kills a process. */
 export type MakeSessions = () => SessionsPlace | Promise<SessionsPlace>
 
 /** A test of one guarantee of the contract. */
