@@ -138,13 +138,22 @@ describe('a tool that asks the model of its run', () => {
 })
 
 it('a tool can reset its time limit, to a longer or a shorter one', async () => {
-  const slow = jobOf(async ({ extendTimeout, signal }) => {
+  const otherTimedOut = Promise.withResolvers<void>()
+  let wasAborted: boolean | undefined
+  const extending = jobOf(async ({ extendTimeout, signal }) => {
     extendTimeout?.(Number.POSITIVE_INFINITY)
-    await new Promise((resolve) => setTimeout(resolve, 60))
+    await otherTimedOut.promise
+    wasAborted = signal.aborted
     extendTimeout?.(10)
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
   })
-  const { toolCalls } = await new AgentRunner({ model: scriptedModel(calling), tools: [slow], toolTimeoutMs: 20, logger }).run('Go.')
-  expect(toolCalls[0]).toMatchObject({ outcome: 'timeout' })
-  expect(toolCalls[0]?.durationMs).toBeGreaterThan(55)
+  const other = defineTool({
+    name: 'other',
+    description: 'Never returns.',
+    execute: (_args, { signal }) => new Promise(() => signal.addEventListener('abort', () => otherTimedOut.resolve())),
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'job' }, { name: 'other' }] }, 'Done.'])
+  const { toolCalls } = await new AgentRunner({ model, tools: [extending, other], toolTimeoutMs: 20, logger }).run('Go.')
+  expect(wasAborted).toBe(false)
+  expect(toolCalls).toMatchObject([{ outcome: 'timeout' }, { outcome: 'timeout' }])
 })

@@ -123,7 +123,8 @@ return [before, [Date.now(), Math.random()]]`
     expect(first[0][0]).toBe(first[1][0])
     const printing = travel(`console.log(JSON.stringify([Date.now(), Math.random()]))\nawait tools.pay({ euros: 1 })\nreturn 1`)
     const seen = (await printing.run()).pending
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    const pausedAt = Date.now()
+    await expect.poll(() => Date.now()).toBeGreaterThan(pausedAt)
     const { toolCalls } = await printing.resume(approve(seen))
     expect(toolCalls[0]?.outcome).toBe('ok')
   })

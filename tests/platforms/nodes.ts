@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installed } from './project.ts'
 
-// Runs the tests below in the oldest and the newest supported version of Node.js; `npm test` runs all tests in the one between them. Arguments
+// Runs the tests below in the oldest and the newest supported major version of Node.js; `npm test` runs all in the one between. Arguments
 // are passed to Vitest: the files to run instead. Needs `npm ci --prefix .ci/platforms`.
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

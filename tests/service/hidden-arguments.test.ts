@@ -167,7 +167,7 @@ it('does not forget what is hidden in an agent’s next call, however much is hi
   const model = scriptedModel([{ toolCalls: [{ name: 'teller', args: { task: 'pay' } }] }, 'done'])
   const { post } = await startService({ model, tools: [teller] })
   const run = await json(post('/v1/runs', { input: 'pay' }))
-  const [first, second] = run.pending as unknown as [object, object]
+  const [first, second] = run.pending
   const decisions = [
     { ...first, approved: true, acknowledgeHidden: true },
     { ...second, approved: true },

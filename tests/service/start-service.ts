@@ -118,6 +118,8 @@ interface Pending {
 }
 
 /** The fields of all the service's responses. */
+type PendingCall = Pending & { runId: string }
+
 export interface Answer {
   id: string
   status: string
@@ -130,7 +132,7 @@ export interface Answer {
   config: Record<string, unknown>
   state: ConfigState
   models: { name: string; provider: string }[]
-  pending: [Pending & { runId: string }]
+  pending: [PendingCall, ...PendingCall[]]
   events: { first: number; last: number }
   result: { messages: { role: string }[]; toolCalls: { outcome: string; content: string; decision?: object }[]; state?: unknown }
   data: [Answer]

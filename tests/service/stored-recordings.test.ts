@@ -95,8 +95,8 @@ describe('the recording of a run in a journal', () => {
     await second.listening.close()
 
     const third = await open(3, 1)
-    const [question, payment] = again.pending as unknown as (typeof run.pending)[0][]
-    if (question === undefined || payment === undefined) throw new Error('Nothing waits')
+    const [question, payment] = again.pending
+    if (payment === undefined) throw new Error('The payment does not wait')
     const decisions = [
       { ...question, approved: true },
       { toolCallId: payment.toolCallId, fingerprint: payment.fingerprint, approved: false, reason: 'Too much' },
