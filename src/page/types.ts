@@ -77,7 +77,7 @@ export interface Pending {
   tool: string
   args: Record<string, unknown>
   effect?: Tool['effect']
-  /** The text of the model before the call. */
+  /** What the model said before the call. */
   said?: string
   about?: unknown
   /** The schema of the answer to a question. */
@@ -87,7 +87,7 @@ export interface Pending {
   path?: { agent: string; toolCallId: string }[]
   /** The line of the script that makes the call. */
   script?: { line: number; code: string }
-  /** The number of a preview's call in its plan, and the number of calls in the plan. */
+  /** The position of the call in the plan of a preview, and the number of calls in the plan. */
   plan?: { at: number; of: number }
 }
 
@@ -102,7 +102,7 @@ export interface Run {
   finishedAt?: string
   /** The time from the start of the run to its end or pause, without waits, in milliseconds. */
   workedMs?: number
-  /** The time that the run has waited, in milliseconds. A wait that continues is not included. */
+  /** The time that the run has waited, in milliseconds. The current wait is not included. */
   waitedMs?: number
   session?: string
   /** The model that was asked last, as `provider/model`. */
@@ -115,7 +115,7 @@ export interface Run {
   tools?: string[]
   error?: { code: string; message: string }
   pending: Pending[]
-  /** The decisions. Absent in lists. */
+  /** Absent if the run is part of a list. */
   decisions?: Decision[]
 }
 
@@ -200,7 +200,7 @@ export interface Share {
 
 export interface Overview extends Sums {
   from: string
-  /** The start of the period that was counted. Later than `from` if there were too many runs to count. */
+  /** The start of the period that the figures cover. Later than `from` if there were too many runs to count. */
   since: string
   stepMs: number
   series: Sums[]

@@ -22,8 +22,8 @@ export function ApprovalsView() {
   const decisions = all.filter(({ item }) => isWanted(item, arranged))
   const view = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
-  // If the user has left the view meanwhile, the new view keeps the focus. The focus moves to a card instead of a button, because the next
-  // Enter would press the button.
+  // If the user has left the view meanwhile, the new view keeps the focus. The focus moves to a card, not to its button: otherwise,
+  // pressing Enter again would decide the next call too.
   const onDecided = () => {
     const next = view.current?.querySelector('.decision:not([data-decided])')
     if (next instanceof HTMLElement) next.focus()

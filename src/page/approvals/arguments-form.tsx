@@ -16,8 +16,8 @@ type Arguments = Record<string, unknown>
 const none: Problems = new Map()
 
 /**
- * Approves a call with edited arguments. An argument that is too large for a field keeps its value, unless the user enters another value
- * for it.
+ * A form that approves a call with edited arguments. Arguments that are too large for a field keep their values, unless the user replaces
+ * them.
  */
 export function ArgumentsForm({ decision, submit }: FormProps) {
   const { edited, error, item } = decision
@@ -82,7 +82,7 @@ export function ArgumentsForm({ decision, submit }: FormProps) {
   )
 }
 
-/** Returns the schema of the edited arguments. If the tool's schema is not known here, returns a schema that accepts any JSON. */
+/** Returns the schema of the edited arguments, or a schema that accepts any JSON if the page doesn't know the tool's schema. */
 function useSchema({ tool, agents }: Item, large: Arguments): JsonSchema {
   const found = useLive().state?.tools.find(({ function: { name } }) => name === tool)?.function.parameters
   const known = agents.length === 0 ? found : undefined
@@ -107,9 +107,7 @@ function tooLarge(names: string[]): string {
   return `${names.map(visibleLines).join(', ')}: ${names.length > 1 ? 'are' : 'is'}`
 }
 
-/**
- * Shows how the edited arguments differ from the requested arguments before they are sent. Shows nothing while the input can't be parsed.
- */
+/** Shows how the edited arguments differ from the requested ones. Shows nothing while the input can't be parsed. */
 function Changes({ args, asked }: { args: unknown; asked: Arguments }) {
   if (isSame(args, asked) || unreadable(args).size > 0) return null
   if (isLarge(args)) return <p class="muted">Too large to show what has changed</p>

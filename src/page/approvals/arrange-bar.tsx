@@ -3,7 +3,7 @@ import { type Arrangement, arrangement, type Trait, traits, valuesOf } from './a
 
 const words: Record<Trait, string> = { tool: 'Tool', agent: 'Agent', user: 'User' }
 
-/** Filters and groups the pending decisions. Offers only properties that differ between them. */
+/** Filters and groups the pending decisions. Offers only the properties in which they differ. */
 export function ArrangeBar({ items }: { items: readonly Item[] }) {
   const { only, groupBy } = arrangement.value
   const change = (changed: Partial<Arrangement>) => {

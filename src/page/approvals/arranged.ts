@@ -15,12 +15,12 @@ export interface Arrangement {
 /** The arrangement of the view. It is kept while other views are shown. */
 export const arrangement = signal<Arrangement>({ only: { tool: '', agent: '', user: '' }, groupBy: '' })
 
-/** Returns a property of a pending decision. The agent consists of the run's model, followed by the nested agents. */
+/** Returns a property of a pending decision. For `agent`, this is the path from the run's model to the nested agent. */
 export function traitOf({ tool, model, agents, owner }: Item, trait: Trait): string {
   return trait === 'tool' ? tool : trait === 'user' ? owner : [model, ...agents].join(' › ')
 }
 
-/** Returns the values of a property in alphabetical order. For each value, the count is the number of items that have it. */
+/** Returns the values of a property in alphabetical order, each with the number of items that have it. */
 export function valuesOf(items: readonly Item[], trait: Trait): [value: string, count: number][] {
   const counts = new Map<string, number>()
   for (const item of items) counts.set(traitOf(item, trait), (counts.get(traitOf(item, trait)) ?? 0) + 1)
@@ -31,7 +31,7 @@ export function isWanted(item: Item, { only }: Pick<Arrangement, 'only'>): boole
   return traits.every((trait) => only[trait] === '' || traitOf(item, trait) === only[trait])
 }
 
-/** Returns the groups in the order of their first members. Without grouping, returns one group without a name. */
+/** Returns the groups in the order in which they first appear. Without grouping, returns one group without a name. */
 export function groupsOf<Member extends { item: Item }>(
   members: readonly Member[],
   { groupBy }: Pick<Arrangement, 'groupBy'>,

@@ -6,7 +6,10 @@ import { useNewId } from '../ui/new-id.ts'
 import { isFocusFree } from '../ui/refocus.ts'
 import type { OpenDecision } from './open-decision.ts'
 
-/** The outcome of a bulk decision: an error message or `''`, and a text for screen readers if anything was decided. */
+/**
+ * The outcome of a bulk decision. `failure` is an error message or `''`. `announcement` is for screen readers, and is set if anything was
+ * decided.
+ */
 export interface BulkOutcome {
   failure: string
   announcement?: string
@@ -17,8 +20,8 @@ interface BulkBarProps {
   /** The label of the checkbox that selects all items. */
   label: string
   /**
-   * Returns the buttons. `decide` runs `work` and shows its outcome. It does nothing while an earlier `work` is still running. `work`
-   * resolves with undefined if the user has canceled.
+   * Returns the buttons. A button passes its action to `decide`, which ignores it while another action is still running. The action
+   * resolves with undefined if the user has canceled it.
    */
   children(selected: readonly OpenDecision[], decide: (work: () => Promise<BulkOutcome | undefined>) => Promise<void>): ComponentChildren
   /** Called after a bulk decision, unless the user has moved the focus elsewhere. */

@@ -22,20 +22,17 @@ const forms = { approval: Approval, client_tool: ClientTool, question: Question,
 
 export interface DecisionCardProps {
   decision: OpenDecision
-  /** Whether the card is shown outside its run. The card then links to the run. Default false. */
+  /** Whether the card links to its run. Default false. */
   link?: boolean
   /** Whether the card has a checkbox that selects it for a bulk decision. Default false. */
   hasBox?: boolean
   /** Whether the card shows what the model said before the call. Default true. */
   hasSaid?: boolean
-  /** Called after the decision, when the card no longer needs the focus. */
+  /** Called after the decision, unless the user has moved the focus elsewhere. */
   onDecided: () => void
 }
 
-/**
- * A card on which the user makes one pending decision. It re-renders only when the decision changes, if `onDecided` stays the same
- * function.
- */
+/** A card on which the user makes one pending decision. It is memoized, so `onDecided` should be a stable function. */
 export function DecisionCard({ decision, link = false, hasBox = false, hasSaid = true, onDecided }: DecisionCardProps) {
   const { item, isSelected } = decision
   const live = useLive()

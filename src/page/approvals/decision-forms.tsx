@@ -12,7 +12,7 @@ export function Approval(props: FormProps) {
   const form = props.decision.form.value
   const place = useRef<HTMLDivElement>(null)
   const before = useRef(form)
-  // If the card appears again with an open form, this doesn't move the focus.
+  // Moves the focus only when the form changes, not when the card appears again.
   useLayoutEffect(() => {
     if (before.current === form) return
     const wanted = form === 'choice' ? `[data-key="${before.current === 'edit' ? 'e' : 'r'}"]` : 'textarea'
@@ -28,7 +28,7 @@ export function Approval(props: FormProps) {
   )
 }
 
-/** `hidden` is the part of the call that the service hides. The object is undefined until the complete call is on the page. */
+/** Undefined until the complete call is on the page. `hidden` is its first redacted part. */
 type Shown = { hidden: string | undefined } | undefined
 
 function nowShown(_: Shown, hidden: string | undefined): Shown {
@@ -44,8 +44,7 @@ function Choice({ decision, submit }: FormProps) {
   return (
     <>
       <Subject item={item} onShown={onShown} />
-      {/* A call with hidden content can't be approved, because the user can't see it. It can be approved with other arguments, because
-          the user has written them. */}
+      {/* A call with redacted content can't be approved unchanged, because the user can't see all of it. */}
       <p class="muted" role="status">
         {isHidden ? 'Part of this call is redacted, so you can’t approve it here unchanged.' : ''}
       </p>
@@ -66,8 +65,8 @@ function Choice({ decision, submit }: FormProps) {
 }
 
 /**
- * A hint that the key `a` focuses. It is visible only while it has the focus, and Ctrl+Enter then approves the call. A user who types text
- * may press `a` by accident, but not Ctrl+Enter.
+ * A hint that gets the focus when the user presses `a`, and is visible only while it has the focus. Ctrl+Enter then approves the call. Two
+ * keys are needed, because a user who types text may press `a` by accident.
  */
 function KeyedApproval({ approve }: { approve: () => Promise<void> }) {
   const onKeyDown = ({ key, ctrlKey, metaKey, repeat }: KeyboardEvent) => {

@@ -52,7 +52,7 @@ function isSaidAbove({ item }: OpenDecision, above: OpenDecision | undefined): b
   return above !== undefined && above.item.runId === item.runId && above.item.said === item.said
 }
 
-/** Maximum number of items to remember, whether they are shown or not. */
+/** Maximum number of items to remember. */
 const mostKept = 1_200
 
 /**
@@ -63,13 +63,13 @@ export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current
   const open = items.map((item) => {
     const known = kept.get(item.key)
-    // If a decided item is pending again with another `since`, its decision could not be applied, so it gets a new state.
+    // A decided item that is pending again with another `since` is a new request: the decision could not be applied.
     if (known !== undefined && (known.decided.peek() === '' || known.item.since === item.since)) return known
     const decision = new OpenDecision(item)
     kept.set(item.key, decision)
     return decision
   })
-  // Drops the oldest items, on which other people have probably decided.
+  // Drops the oldest items.
   for (const key of [...kept.keys()].slice(0, Math.max(0, kept.size - mostKept))) kept.delete(key)
   return open
 }

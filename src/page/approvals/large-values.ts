@@ -3,11 +3,11 @@ import { isWithin, walk } from '../reading/json-nodes.ts'
 import { hiddenPart } from '../ui/hidden-text.ts'
 import { inSlices } from '../ui/slices.ts'
 
-/** The limits up to which a value is shown or edited as a whole. */
+/** The largest value that is shown or edited as a whole. */
 const mostAtOnce = { values: 1_500, characters: 60_000 }
-/** The limits for a value that is written as JSON in one step. */
+/** The largest value that is converted to JSON in one step. */
 const mostInStep = { values: 100, characters: 4_000 }
-/** Maximum number of fields of an object that is split. */
+/** Maximum number of fields of an object that `splitLarge` splits. */
 const mostFields = 50
 
 /** Whether a value is too large to be shown or edited at once. */
@@ -17,7 +17,7 @@ export function isLarge(value: unknown): boolean {
 
 type Fields = Record<string, unknown>
 
-/** Splits an object into fields that are shown and edited together, and fields that are too large to be shown at once. */
+/** Splits an object into fields that together are small enough to be edited, and the other fields. */
 export function splitLarge(value: Fields): { small: Fields; large: Fields } {
   if (!isLarge(value)) return { small: value, large: {} }
   if (Object.keys(value).length > mostFields) return { small: {}, large: value }
@@ -27,10 +27,7 @@ export function splitLarge(value: Fields): { small: Fields; large: Fields } {
   return { small: Object.fromEntries(small), large: Object.fromEntries(large) }
 }
 
-/**
- * Resolves with the placeholder of the first part of a value that the service hides, or with undefined if nothing is hidden. The value may
- * have any size.
- */
+/** Resolves with the placeholder of the first redacted part of a value of any size, or with undefined if nothing is redacted. */
 export async function hiddenIn(value: unknown): Promise<string | undefined> {
   let hidden: string | undefined
   const look = function* () {
@@ -43,7 +40,7 @@ export async function hiddenIn(value: unknown): Promise<string | undefined> {
   return hidden
 }
 
-/** Converts a value of any size to text: a text stays unchanged, and any other value becomes indented JSON. */
+/** Returns a string unchanged, and converts any other value to indented JSON. */
 export async function writtenOut(value: unknown): Promise<string> {
   if (typeof value === 'string') return value
   const pieces: string[] = []

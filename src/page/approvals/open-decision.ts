@@ -9,18 +9,14 @@ import { isLarge, splitLarge } from './large-values.ts'
 /** A pending decision, and what the user has entered for it. This state outlives the card that shows it. */
 export class OpenDecision {
   readonly item: Item
-  /**
-   * Whether the item can be approved together with others. False if the item needs more than a yes or no, if a part of it is hidden, or if
-   * it is too large to be shown at once.
-   */
+  /** Whether the item can be approved together with others. */
   readonly canApprove: boolean
   readonly isSelected = signal(false)
   readonly form = signal<'choice' | 'edit' | 'reject'>('choice')
-  /** The text in the form. */
   readonly text = signal('')
-  /** The edited arguments, in the form in which a `SchemaForm` has them. */
+  /** The edited arguments. The form is a `SchemaForm`. */
   readonly edited = signal<unknown>(undefined)
-  /** Whether the form for the arguments gets the focus when it appears. The form is loaded on demand. */
+  /** Whether the form for the arguments gets the focus when it appears. */
   wantsFocus = false
   readonly error
   readonly isBusy = signal(false)
@@ -82,8 +78,8 @@ const decidedAtOnce = 6
 
 /**
  * Makes the same decision on items of several runs. Sends all decisions for one run in a single request, so that the run does not ask about
- * the remaining items again. If the request for a run fails, the result contains its error message once for each of its items. `said` is
- * one word that describes the verdict.
+ * the remaining items again. Resolves with one error message for each item whose decision was not accepted. `said` is one word that
+ * describes the verdict.
  */
 export async function decideOnMany(decisions: readonly OpenDecision[], verdict: DecisionFields, said: string): Promise<string[]> {
   const runs = Map.groupBy(decisions, ({ item }) => item.runId)

@@ -16,7 +16,7 @@ import { hiddenIn, isLarge, splitLarge, writtenOut } from './large-values.ts'
 
 interface SubjectProps {
   item: Item
-  /** Called when the whole subject is on the page. `hidden` is the part that the service hides. Must be a stable function. */
+  /** Called when the whole subject is on the page. `hidden` is its first redacted part. Must be a stable function. */
   onShown?: (hidden: string | undefined) => void
 }
 
@@ -28,7 +28,7 @@ export function Subject({ item, onShown }: SubjectProps) {
   const parts = useMemo(() => partsOf(item), [item])
   const large = parts.filter((part) => 'large' in part).length
   const loaded = useRef(0)
-  // A layout effect runs before the next key press. With a later effect, Tab would skip the button while it is still disabled.
+  // A layout effect, because it runs before the next key press. Otherwise, Tab could skip the button while it is still disabled.
   useLayoutEffect(() => {
     if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
   }, [item, large, onShown])
@@ -50,7 +50,7 @@ type Part = { label: string; name?: string } & (
   | { json: unknown }
   | { text: string }
   | { large: unknown }
-  /** A text that a call replaces. If `isFolded` is true, only the changed lines and some lines around them are shown. */
+  /** A change that the call makes to a text. If `isFolded` is true, only the changed lines and some lines around them are shown. */
   | { edit: TextEdit; isFolded: boolean }
 )
 
@@ -61,7 +61,7 @@ function partsOf({ kind, args, about, script }: Item): Part[] {
   return [...parts, ...fieldsOf(args, kind === 'question' ? 'Arguments of the call' : 'Arguments')]
 }
 
-/** Maximum length of two texts, together, whose difference is shown, in characters. */
+/** Maximum total length of two texts that are compared, in characters. */
 const longestCompared = 2_000_000
 
 /** Splits the information that a tool gives about the decision into parts. A part is a text, a change, or data. */
@@ -135,7 +135,7 @@ function PartName({ name, text }: { name: string; text: unknown }) {
 }
 
 function JsonBlock({ label, value }: { label: string; value: unknown }) {
-  // Isolates each text. Otherwise right-to-left letters would reorder the characters beside the text.
+  // `<bdi>` keeps right-to-left letters in a string from reordering the characters around it.
   const parts = visibleLines(json(value)).split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
   const isolated = (part: string, at: number) => (at % 2 === 1 ? <bdi>{part}</bdi> : part)
   return (

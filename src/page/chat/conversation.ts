@@ -23,7 +23,7 @@ interface CurrentRun {
 
 /** A conversation with the agent. It outlives the view and a reload of the page. */
 export class Conversation {
-  /** The steps of the conversation. Each conversation has its own object. */
+  /** The steps of the conversation. `open` replaces the object. */
   readonly steps: Signal<Steps> = signal(new Steps({ hasTurns: false }))
   /** The pending decisions of the current run. */
   readonly items: Signal<readonly Item[]> = signal([])
@@ -46,7 +46,7 @@ export class Conversation {
   #messages: unknown[] = []
   #isClosed = false
   #wasRestored = false
-  /** The number of conversations opened so far, which identifies the current one. */
+  /** The number of conversations opened so far. */
   #opened = 0
 
   constructor(live: Live) {

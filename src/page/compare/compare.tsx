@@ -4,7 +4,7 @@ import { loaded } from '../ui/loaded.tsx'
 
 const ComparedRuns = loaded(() => import('./compared-runs.tsx').then(({ ComparedRuns }) => ComparedRuns))
 
-/** Shows two runs side by side. If an id is empty, the user still has to choose that run in the list. */
+/** Shows two runs side by side. If an id is empty, asks the user to choose that run. */
 export function Compare({ first, second }: { first: string; second: string }) {
   return (
     <section class="panel compare-panel" aria-label="Compare">

@@ -9,14 +9,14 @@ import { ComparedCalls } from './compare-calls.tsx'
 import { FactsTable } from './compare-facts.tsx'
 import { Compared } from './compared.tsx'
 
-/** The input of a run. Only a recording contains it. */
+/** The input of a run, taken from its recording. */
 interface Given {
   instructions?: string
   tools: { name: string; description: string; parameters: unknown }[]
   settings: unknown
 }
 
-/** One of the compared runs. `why` is the reason why it has no recording. */
+/** One of the compared runs. `why` says why it has no recording. */
 interface Side {
   run: RunWithResult
   recording?: { given: Given }

@@ -104,7 +104,7 @@ async function jsonOf(response: Response): Promise<Answer> {
   }
 }
 
-/** A value that was parsed from JSON of the service. The caller knows its type. */
+/** JSON from the service. The type is `any`: the caller knows the shape. */
 type Answer = Awaited<ReturnType<Response['json']>>
 
 /** Caches the latest responses, by path. */
@@ -136,7 +136,7 @@ export function post(path: string, body: unknown, signal?: AbortSignal) {
 
 /** Returns the message of an error for the user. */
 export function messageOf(error: unknown) {
-  // The browser could not load a script. Its own message is not shown, because it contains the address of the script.
+  // The browser could not load a script. Its message contains the address of the script, so it is not shown.
   if (error instanceof TypeError && /module/i.test(error.message)) return unreachable
   return error instanceof Error ? error.message : String(error)
 }

@@ -7,7 +7,7 @@ export type RunWithResult = Run & { result: RunResult | null }
 
 /** Follows the events of one run. Reconnects if the connection is lost, and continues when a paused run is resumed. */
 export class RunFollower {
-  /** The run, as its events so far describe it. */
+  /** The state of the run according to its events. */
   readonly view: RunView
   #id
   #live
@@ -71,7 +71,7 @@ export class RunFollower {
     this.#handlers.onResult(run, this.view)
   }
 
-  /** Checks whether the run has continued, because somebody has decided, on this page or elsewhere. */
+  /** Reconnects if a paused run has continued after a decision. */
   #look() {
     const run = this.#live.run(this.#id)
     if (this.#end?.status !== 'waiting' || run === undefined) return

@@ -46,7 +46,7 @@ const dayAndMinute = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 })
 
-/** Formats a time with few characters: as the time of day if it is today, otherwise without seconds. */
+/** Formats a time with few characters: the time of day if it is today, otherwise the date, hour and minute. */
 export function shortClock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndMinute).format(date)
@@ -68,7 +68,7 @@ export function json(value: unknown) {
 
 const lineWidth = 78
 
-/** Formats a value. `used` is the number of characters before it on its line. */
+/** Formats a value. `used` is the column at which it starts. */
 function spread(value: unknown, indent: string, used: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)

@@ -11,9 +11,9 @@ import { readEvents } from './sse.ts'
 const mostCalls = 100
 /** Maximum number of known runs. If there are more, the oldest are dropped, except for waiting runs. */
 const mostRuns = 20_000
-/** Maximum number of characters of a run's output to keep. Lists use the same limit. */
+/** Maximum number of characters of a run's output to keep. */
 const mostOfOutput = 500
-/** Number of runs in a page, and maximum number of ids in a request. The service accepts at most 100 ids. */
+/** The page size of lists. It also limits the number of ids in one request, of which the service accepts at most 100. */
 export const pageOfRuns = 50
 const pageOfWaiting = 100
 /** Maximum number of waiting runs to show. Further runs are only counted. */
@@ -21,15 +21,12 @@ const mostWaiting = 1_000
 /** How long changes are collected before listeners are called, in milliseconds. Changes often come in groups. */
 const burstMs = 60
 /**
- * Limits the share of time spent on requests. Requests are needed for data that events don't contain, such as the input and owner of a run.
- * If a request took one second, the next one starts at least this many seconds after its start.
+ * Keeps the load on the service low: the next request starts at least this many times the duration of the last request after the start of
+ * the last request.
  */
 const shareOfAsking = 10
 const shortestPauseMs = 50
-/**
- * Polling interval, in milliseconds. Events come from a single process, so changes by other processes are found by polling. Usually, a poll
- * finds no change.
- */
+/** Polling interval, in milliseconds. Polling finds changes by other processes, which send no events to this page. */
 const lookMs = 10_000
 
 /** A page of runs, as the service sends it. */
@@ -135,7 +132,7 @@ export class Live {
     return this.#newest
   }
 
-  /** Whether `newest` is current: no change has become known since it was requested. */
+  /** Whether nothing has changed since `newest` was requested. */
   get isNewestCurrent() {
     this.#changes.value
     return this.#isNewestCurrent
@@ -157,10 +154,7 @@ export class Live {
     this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
   }
 
-  /**
-   * Requests a page of the stored runs that match a query. Data that arrives during the request is newer than the response, so the newer
-   * data is kept.
-   */
+  /** Requests a page of the stored runs that match a query. If a run changes during the request, its newer data is kept. */
   async askRuns(query: Record<string, string>, options?: RequestOptions): Promise<RunPage> {
     const newer = new Set<string>()
     const unsubscribe = this.onRuns((ids) => {
@@ -175,7 +169,7 @@ export class Live {
     }
   }
 
-  /** The number of waiting calls. It is only a minimum if there are too many waiting runs to know all of them. */
+  /** The number of pending decisions. Each waiting run beyond the limit counts as one. */
   get waiting() {
     this.#changes.value
     return this.pending.length + this.#unseen
@@ -268,7 +262,7 @@ export class Live {
     const names = new Set(found.map(({ id }) => id))
     const gone = ids.filter((id) => !names.has(id))
     for (const id of gone) this.#runs.delete(id)
-    // Finds runs that are known as waiting but no longer wait.
+    // Requests the runs that are no longer waiting.
     if (waiting !== undefined && waiting.length < mostWaiting)
       for (const { id, status } of this.#runs.values()) if (status === 'waiting' && !names.has(id)) this.#changed.add(id)
     this.#pending = undefined
@@ -326,8 +320,7 @@ export class Live {
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId, time } = data.meta
     const run = this.#runs.get(runId)
-    // The event stream starts with past events. If the run of such an event has ended or paused since, the newer state of the run is
-    // already known.
+    // The event stream starts with past events. They don't change the state of a run that has ended or paused since.
     const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
     if (parentRunId === undefined && !isOld) {
       if (type === 'RUN_END') {

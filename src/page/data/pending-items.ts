@@ -2,7 +2,7 @@ import type { JsonSchema, Pending, Run } from '../types.ts'
 
 export type DecisionFields = Record<string, unknown>
 
-/** A decision in the form in which it is sent to the run. */
+/** A decision as it is sent to the run. */
 interface Decision extends DecisionFields {
   toolCallId: string
   fingerprint: string
@@ -14,20 +14,18 @@ export interface Item {
   tool: string
   args: Record<string, unknown>
   effect?: Pending['effect']
-  /** The text of the model before the call. */
+  /** What the model said before the call. */
   said?: string | undefined
   about?: unknown
   /** The JSON Schema of the answer to a question. */
   schema?: JsonSchema | undefined
   fingerprint: string
   runId: string
-  /** The input of the run. */
   input: string
-  /** The owner of the run. */
   owner: string
-  /** The time at which the run started to wait. */
+  /** When the run started to wait. */
   since: string
-  /** The model, or the agent, of the run. */
+  /** The name of the run's model or agent. */
   model: string
   /** The nested agents that contain the call, outermost first. */
   agents: string[]
@@ -38,7 +36,7 @@ export interface Item {
   /** The reason why the last decision could not be applied. `''` if there was no problem. */
   problem: string
   decide: (verdict: DecisionFields) => Decision
-  /** A key that changes when `decide` becomes invalid. */
+  /** Identifies the call and its arguments. */
   key: string
 }
 

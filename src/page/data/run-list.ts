@@ -9,7 +9,7 @@ export type Query = Record<string, string>
 /** How long changes are collected before the list, or the totals, are requested again, in milliseconds. */
 const restMs = 1_000
 const restOfTotalsMs = 2_500
-/** The pause between requests is at least this many times as long as the last request took. */
+/** The pause between requests is at least this many times the duration of the last request. */
 const shareOfAsking = 10
 
 /** One page of the stored runs that match a query, and the totals of all matching runs. The page and the totals are kept up to date. */
@@ -55,7 +55,6 @@ export class RunList {
     this.isLoading = true
     const { newest, isNewestCurrent } = this.#live
     if (newest !== undefined && this.#isNewest) {
-      // Shows the known runs immediately, before the request.
       this.#takeNewest()
       if (isNewestCurrent) return
     } else this.#onChange()
@@ -67,7 +66,7 @@ export class RunList {
     return this.show(this.#query)
   }
 
-  /** Whether the list shows the newest of all runs. These runs are known without a request. */
+  /** Whether the list shows the newest of all runs, which `Live` keeps up to date. */
   get #isNewest() {
     return Object.keys(this.#query).length === 0
   }
@@ -92,7 +91,6 @@ export class RunList {
     this.#draw()
   }
 
-  /** Handles new and changed runs. */
   #take(ids: string[]) {
     if (this.#epoch !== this.#live.epoch) {
       this.#epoch = this.#live.epoch
@@ -107,7 +105,7 @@ export class RunList {
     const known = new Set(this.#ids)
     const news = ids.filter((id) => !known.has(id))
     this.#ids = this.#sorted([...this.#ids, ...news])
-    // The totals must also be requested again, because they have changed.
+    // This also updates the totals.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#live.refresh()

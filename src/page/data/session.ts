@@ -49,7 +49,7 @@ export function whenTokenChanges(listener: (token: string | null) => void): void
   })
 }
 
-/** A stored conversation, without its messages, which are stored with its runs. */
+/** A conversation as the browser stores it. The messages are stored with the runs. */
 export interface KeptChat {
   /** The runs of the conversation, each with the beginning of its input. */
   turns: { id: string; input: string }[]
@@ -74,7 +74,7 @@ export function keepChat(chat: KeptChat) {
   try {
     sessionStorage.setItem(chatKey, JSON.stringify(chat))
   } catch {
-    // The storage of the browser is full, so the previous data is kept.
+    // The browser's storage is full.
   }
 }
 

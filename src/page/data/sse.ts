@@ -13,7 +13,7 @@ export interface StreamEvent {
 const silenceMs = 25_000
 const firstWaitMs = 500
 const longestWaitMs = 10_000
-/** How long to handle events before other tasks get a turn, in milliseconds. */
+/** How long events are handled before other tasks get a turn, in milliseconds. */
 const busyMs = 16
 
 /** Emits `doubt` if open connections may be dead, and `retry` if lost connections can be reopened at once. */
@@ -35,9 +35,9 @@ addEventListener('online', retryNow)
 export interface Reading {
   onEvent: (event: StreamEvent) => void
   onState?: (state: 'connecting' | 'open' | 'lost' | 'refused') => void
-  /** The number of the last known event. */
+  /** Reads the events that follow the event with this number. Default: all events. */
   after?: number
-  /** The type of the event that ends the stream. Default: the stream is read forever. */
+  /** The type of the event that ends the stream. Default: the stream never ends. */
   lastType?: string
 }
 
@@ -61,7 +61,6 @@ async function follow(path: string, { onEvent, onState, after = 0, lastType }: R
       for await (const event of connect(path, last, signal, () => onState?.('open'))) {
         if (signal.aborted) return
         wait = firstWaitMs
-        // Many events may arrive at once, so other tasks regularly get a turn.
         if (performance.now() - resumed > busyMs) {
           await nextTask()
           resumed = performance.now()

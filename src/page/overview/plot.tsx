@@ -5,7 +5,7 @@ interface PlotProps {
   label: string
   /** The values of each step, earliest first. A missing value is null. Two series are drawn as lines, and one series as bars. */
   series: (number | null)[][]
-  /** For each step, its tooltip and the address to which a click leads. */
+  /** The tooltip of each step. */
   words: string[]
   hrefs: string[]
   format(value: number): string
@@ -47,7 +47,8 @@ export function Plot({ label, series, words, hrefs, format, tone }: PlotProps) {
               />
             ))}
       </svg>
-      {/* The pointer target covers the whole step, however small its value is. Keyboard users reach the same runs through the table. */}
+      {/* The pointer target of a step has the full height of the plot, even if the value is small. Keyboard users reach the same runs
+          through the table. */}
       <span class="plot-steps" aria-hidden="true">
         {words.map((word, at) => (
           <a key={word} class="plot-step" href={hrefs[at]} title={word} tabIndex={-1}>

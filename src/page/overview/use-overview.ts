@@ -18,8 +18,8 @@ export function timeOfStep({ from, stepMs }: Overview, step: number): string {
 }
 
 /**
- * Returns the latest overview of a window, which is updated as runs end. Until it arrives, returns the overview of the previous window.
- * `failure` says why the latest request failed; `load` sends a request immediately.
+ * Returns the latest overview of a time window, and updates it as runs end. Until the overview arrives, returns that of the previous
+ * window. `failure` says why the latest request failed; `load` sends a request immediately.
  */
 export function useOverview(
   live: Live,

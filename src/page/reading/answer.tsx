@@ -6,12 +6,12 @@ import type { blocksOf, MarkdownBlock } from './markdown.tsx'
 import { type Part, partAt } from './markdown-parts.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Maximum number of characters that are shown of a complete text, and of a text that is still being written. */
+/** Maximum number of characters to show: at first, and while the text is still being written. */
 const firstPage = 100_000
 const mostWhileWriting = 2_000_000
 /** Number of parts that are drawn without a pause. Drawing a part takes some milliseconds. */
 const partsAtOnce = 3
-/** The pauses between drawings, in milliseconds: for a complete text, and for a text that is still being written. */
+/** The pauses between drawings, in milliseconds. While the text is still being written, the pauses are longer. */
 const shortRestMs = 10
 const restMs = 50
 
@@ -77,11 +77,11 @@ function AsWritten({ text }: { text: string }) {
 
 interface Drawn {
   part: Part
-  /** The rendered part. Its vnode is kept while the part is unchanged, so that it is not rendered again. */
+  /** The rendered part, which is reused while the part is unchanged. */
   node: VNode
 }
 
-/** Returns the drawn parts of a text up to the position `most`. They are added in small groups. */
+/** Returns the parts of a text up to the position `most` as they are drawn, a few at a time. */
 function useParts(text: string, most: number, isWriting: boolean): readonly Drawn[] {
   const [parts, setParts] = useState<readonly Drawn[]>([])
   const [drawing] = useState(() => new Drawing(setParts))
@@ -96,10 +96,10 @@ class Drawing {
   #text = ''
   #most = 0
   #isWriting = false
-  /** The parts that are drawn, and the text that they cover. */
+  /** The parts drawn so far, and the text that they come from. */
   #parts: Drawn[] = []
   #known = ''
-  /** The text that precedes the next part when it is parsed. */
+  /** The text to put before the next part when it is parsed. */
   #next = ''
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -166,7 +166,7 @@ function AnswerPart({ prefix, text }: { prefix: string; text: string }) {
   }, [needsReader, read])
   const blocks = needsReader ? read?.(prefix + text) : undefined
   if (blocks === undefined) return <div class="answer-part plain">{text}</div>
-  // Unchanged blocks are kept, so that a selection in them is kept, too.
+  // Unchanged blocks keep their elements, so that a selection in them is not lost.
   shown.current = blocks.map((block, at) => {
     const before = shown.current[at]
     return before?.block.raw === block.raw ? before : { block, node: <Block block={block} /> }

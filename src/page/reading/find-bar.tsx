@@ -7,7 +7,7 @@ const typingMs = 150
 interface Props<Match> {
   /** A description of the content that is searched. */
   label: string
-  /** Finds the matches of a query. `isOver` returns true if the result is no longer needed. */
+  /** Finds the matches of a query. The search can stop once `isOver` returns true. */
   find(query: string, isOver: () => boolean): Found<Match> | Promise<Found<Match>>
   /** Shows a match. With undefined, removes the highlight. */
   show(match: Match | undefined): void

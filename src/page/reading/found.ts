@@ -1,7 +1,6 @@
 /** Maximum number of matches that are counted. */
 export const mostMatches = 1_000
 
-/** The result of a search. */
 export interface Found<Match> {
   matches: Match[]
   /** Whether there are more matches than those in `matches`. */

@@ -1,9 +1,8 @@
 /** The keys and indexes on the path to a value. */
 export type JsonPath = (string | number)[]
 
-/** A node of the tree: a value within JSON, or a range of the parts of a long value. */
+/** A node of the tree. A node is a JSON value, or a range of the entries of a long array or object. */
 export interface JsonNode {
-  /** A unique number. */
   id: number
   /** The value itself. For a range, the value that contains the range. */
   value: unknown
@@ -18,7 +17,7 @@ export interface JsonNode {
   parts: JsonNode[] | undefined
 }
 
-/** Maximum number of parts that are listed below each other. If there are more, they are grouped into ranges. */
+/** Maximum number of child nodes. If a value has more entries, they are grouped into ranges. */
 const mostParts = 100
 
 let lastId = 0

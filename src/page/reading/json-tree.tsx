@@ -31,14 +31,14 @@ export function JsonTree({ value, label }: { value: unknown; label: string }) {
 function Tree({ root, label }: { root: JsonNode; label: string }) {
   const [open, setOpen] = useState<ReadonlySet<JsonNode>>(() => new Set(opening(root, new Set(), mostOpenAtFirst)))
   const [selected, setSelected] = useState(root)
-  /** A counter that increases whenever a node opens or closes. An increase cancels earlier work. */
+  /** A counter that increases whenever a node opens or closes. `unfold` stops if the counter has changed. */
   const turn = useRef(0)
   const change = (nodes: ReadonlySet<JsonNode>) => {
     turn.current++
     setOpen(nodes)
   }
   const drawn = useDrawnRows(root, open, selected)
-  /** What to do with the selected row once it is drawn. */
+  /** Called with the selected row once the row is drawn. */
   const next = useRef<((row: RowOnPage) => void) | undefined>(undefined)
   const searched = useRef(patternOf(''))
   const [, drawAgain] = useReducer<number, void>((times) => times + 1, 0)
@@ -140,7 +140,7 @@ function Tree({ root, label }: { root: JsonNode; label: string }) {
   )
 }
 
-/** A drawn row: its element, and its text if the text is open. */
+/** A drawn row. `text` is set if the row shows a long text that is open. */
 interface RowOnPage {
   element: HTMLElement
   text?: TextBlocks | undefined
@@ -179,7 +179,7 @@ interface RowProps {
   size: number
   isOpen: boolean
   isSelected: boolean
-  /** Called when the row is in the document, and when its text has been opened. */
+  /** Called when the row is in the document, and again when its text opens or closes. */
   tell(row: RowOnPage): void
 }
 
@@ -253,7 +253,7 @@ function keys({ rows, open, selected, go, setIsOpen }: Around): Record<string, (
   }
 }
 
-/** Iterates over the rows of a node and of the open nodes in it, in order. */
+/** Iterates over the visible rows, in order: the row of the node and, if it is open, the rows inside it. */
 function* rowsOf(
   node: JsonNode,
   open: ReadonlySet<JsonNode>,
@@ -266,7 +266,7 @@ function* rowsOf(
   for (const [at, part] of parts.entries()) yield* rowsOf(part, open, at + 1, parts.length)
 }
 
-/** Iterates over the nodes to open, outermost first. Skips nodes that would bring the number of rows above `most`, except the root. */
+/** Iterates over the nodes to open, outermost first. Skips nodes that would make the tree longer than `most` rows. */
 function* opening(root: JsonNode, open: ReadonlySet<JsonNode>, most: number): Generator<JsonNode> {
   const nodes = [root]
   let rows = 1

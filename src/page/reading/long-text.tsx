@@ -57,7 +57,7 @@ function FoldedText({ text, label }: { text: string; label: string }) {
 interface FinderProps {
   text: string
   label: string
-  /** Returns the range of a part of the text in the document. */
+  /** Returns the DOM range of a part of the text. */
   rangeOf(start: number, end: number): Range | undefined
 }
 

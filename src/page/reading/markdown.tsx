@@ -36,7 +36,7 @@ export function blocksOf(text: string): MarkdownBlock[] | undefined {
   }
 }
 
-/** The tokens that the parser creates. The parser's own type `Token` also allows any other token. */
+/** The tokens that the parser creates. The parser's own type `Token` is not used, because it allows any type of token. */
 type Known =
   | Tokens.Space
   | Tokens.Def

@@ -24,7 +24,7 @@ export class TextBlocks {
     this.#show(firstPage)
   }
 
-  /** Returns the range of a part of the text in the document. Also shows all text before it. */
+  /** Shows the text up to `end`, and returns the DOM range from `start` to `end`. */
   rangeOf(start: number, end: number) {
     this.#show(end)
     const range = new Range()
@@ -34,7 +34,7 @@ export class TextBlocks {
     return range
   }
 
-  /** Shows the whole text in steps. */
+  /** Shows the rest of the text, one step per iteration. */
   *all() {
     while (this.#shown < this.#text.length) yield this.#show(this.#shown + 10 * blockOfText)
   }
@@ -57,12 +57,12 @@ export class TextBlocks {
   }
 }
 
-/** Returns the end of a block in a long text: if possible after a line, otherwise after a word. */
+/** Returns the end of the block that starts at `start`: if possible after a line, otherwise after a word. */
 export function endOfBlock(text: string, start: number, most: number) {
   const longest = start + most
   if (longest >= text.length) return text.length
   const least = start + most / 2
-  // Searches only this piece, because the last line break before `longest` may be far away.
+  // Searches only this block, because the last line break before `longest` may be far away.
   const piece = text.slice(start, longest)
   const ends = ['\n', ' '].map((border) => start + piece.lastIndexOf(border) + 1)
   const end = ends.find((at) => at > least) ?? longest

@@ -46,7 +46,7 @@ function extentOf(rows: readonly Row[], now: number): [from: number, to: number]
   return to === 0 ? undefined : [from, to]
 }
 
-/** Returns the latest time in the data. */
+/** Returns the latest time in the spans and pauses. */
 export function latest(spans: readonly Span[], pauses: readonly Stretch[]): number {
   const times = [...spans.flatMap(({ start = 0, end = 0 }) => [start, end]), ...pauses.map(({ from, to = 0 }) => Math.max(from, to))]
   return times.reduce((a, b) => Math.max(a, b), 0)

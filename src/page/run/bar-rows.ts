@@ -38,7 +38,7 @@ function grouped(rows: readonly Row[], depth: number): Row[] {
   return found
 }
 
-/** Returns the top rows. `folded` says which rows the user has folded or unfolded, by key. */
+/** Returns the top-level rows. `folded` says which rows the user has folded or unfolded, by key. */
 export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean>): Row[] {
   const keys = new Set(all.map(({ key }) => key))
   const inside = Map.groupBy(all, ({ parent }) => (keys.has(parent) ? parent : ''))
@@ -50,7 +50,7 @@ export function treeOf(all: readonly Span[], folded: ReadonlyMap<string, boolean
     const total = parts.reduce((sum, part) => sum + part.total, 1)
     return { key: span.key, span, parts, depth, total, isFolded: folded.get(span.key) ?? (isLong && parts.length > 0) }
   }
-  // The turns are sorted by time, because turns that are known only from the result may have been added last.
+  // Turns are sorted by time, because turns added from the result come last.
   const top = (inside.get('') ?? []).sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
   return top.map((span) => rowOf(span, 0))
 }

@@ -49,7 +49,7 @@ export function CallCard({ call: placed, linkTo, asks = false }: CallCardProps) 
   const state = stateOfCall(call)
   const since = state === 'waiting' ? call.waits.at(-1)?.from : state === 'running' ? call.startedAt : undefined
   const isUntold = call.status === 'ended' && call.outcome === undefined
-  // If a nested run asks for the decision, the form beside this card shows the nested call. This card then still shows its own arguments.
+  // If a nested run asks for the decision, the form doesn't show the arguments of this call, so the card does.
   const isAsked = asks && call.runs.length === 0
   const result = isUntold ? call.result || 'The run ended before this call did.' : call.result
   return (

@@ -2,10 +2,7 @@ import { batch, signal } from '@preact/signals'
 
 /** How long changes are collected before the page is updated, in milliseconds. Changes often come in groups. */
 const burstMs = 60
-/**
- * If drawing takes long, the pause before the next update is this many times as long, up to a limit. Changes are collected during the
- * pause.
- */
+/** The pause between updates is this many times the duration of the last one, up to `longestRestMs`. */
 const restPerDrawing = 2
 const longestRestMs = 200
 
@@ -13,7 +10,7 @@ const changed = new Set<Changes>()
 let telling: number | undefined
 let pauseMs = burstMs
 
-/** Notifies components that show large data of changes to this data. */
+/** Tells components that show large data when the data has changed. */
 export class Changes {
   #count = signal(0)
 
@@ -22,7 +19,6 @@ export class Changes {
     this.#count.value
   }
 
-  /** Reports a change. */
   tell(): void {
     changed.add(this)
     if (telling === undefined) telling = setTimeout(tellAll, pauseMs)

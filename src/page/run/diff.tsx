@@ -7,7 +7,7 @@ import { scrollable } from '../ui/scrollable.ts'
 const marks = { same: ' ', removed: '-', added: '+' }
 const words = { same: '', removed: 'removed: ', added: 'added: ' }
 
-/** The limits of a folded diff: characters in a line, and lines that are shown at first. */
+/** Maximum number of characters that are shown of a line in a folded diff, and of lines that are shown at first. */
 const mostOfLine = 2_000
 const mostRows = 300
 
@@ -26,10 +26,7 @@ export function Diff({ before, after, label, isFolded = false }: DiffProps & { i
   return <Block label={label} rows={lines} />
 }
 
-/**
- * Shows the difference between two long values. Omits equal lines that are not next to a change, and shows only the first lines of the rest
- * at first.
- */
+/** Shows the difference between two long values. Omits equal lines that are not next to a change. Further lines are shown on request. */
 export function FoldedDiff({ before, after, label }: DiffProps) {
   const rows = useMemo(() => changedLines(linesOf(before), linesOf(after)).map(cut), [before, after])
   const [most, setMost] = useState(mostRows)

@@ -65,10 +65,7 @@ export class FollowedRun {
     }
   }
 
-  /**
-   * Requests the run, because it may be too old for the list. If the run is running, also requests its decisions, which the events report
-   * only at the end.
-   */
+  /** Requests the run, because it may be too old for the list. For a running run, also requests its past decisions. */
   async #ask(isUnknown: () => boolean): Promise<void> {
     const id = encodeURIComponent(this.#id)
     const [summary]: Run[] = (await ask(`v1/runs?output=short&id=${id}`)).data

@@ -41,11 +41,11 @@ export interface Span {
 /** Maximum number of spans of a run. Later spans are not shown. */
 const mostSpans = 5_000
 
-/** The spans of a run. They come from the run's view, and from its result if events are missing. */
+/** The spans of a run. They come from the run's events, and from its result if events are missing. */
 export class Spans {
   #changes = new Changes()
   #view: RunView = emptyRunView()
-  /** The spans, by key. The object of a span never changes, only its fields. */
+  /** The spans, by key. A changed span keeps its object. */
   #spans: Map<string, Span> = new Map()
   #isCurrent = true
   #result: RunWithResult | undefined
@@ -79,7 +79,7 @@ export class Spans {
     return this.#view.endedAt ?? (status === 'ended' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)
   }
 
-  /** The pauses of the run itself. During a pause, the run waits for somebody and does no work. */
+  /** The periods in which the run was paused. */
   get pauses(): Stretch[] {
     return this.#view.pauses
   }
@@ -121,7 +121,7 @@ export class Spans {
       if (turn.startedAt !== undefined || turn.firstTokenAt !== undefined || turn.endedAt !== undefined) this.#addTurn(run, turn, outside)
       for (const part of turn.parts) if (part.type === 'call') this.#addCall(run, part.call)
     }
-    // Adds calls that no event was about.
+    // Adds the calls that belong to no known turn.
     for (const call of run.calls.values()) if (call.iteration === undefined) this.#addCall(run, call)
   }
 
@@ -200,7 +200,7 @@ export class Spans {
 
 type Result = NonNullable<RunWithResult['result']>
 
-/** If the view doesn't know the end of a turn, adds it from the result. `after` is the earliest possible start. Returns the end. */
+/** Adds the data of a turn that is missing from the view. `after` is the earliest possible start. Returns the end of the turn. */
 function fillTurn(view: RunView, known: TurnView | undefined, result: NonNullable<Result['steps']>[number], after: number): number {
   const { iteration, durationMs, timeToFirstTokenMs, ...step } = result
   const time = known?.endedAt ?? (known?.startedAt ?? after) + durationMs

@@ -11,7 +11,7 @@ const mostAtOnce = 10
 /** A step of a run. Steps are shown below each other. */
 export type Step = { key: number } & (
   | { kind: 'turn'; turn: TurnView }
-  /** A message of a user. `runId` is the run that received it, if the run is shown elsewhere. */
+  /** A message of a user. `runId` is set in a chat, in which each message starts a run. */
   | { kind: 'user'; text: string; runId?: string }
   | Said
   | { kind: 'note'; text: string; isError: boolean }
@@ -19,8 +19,8 @@ export type Step = { key: number } & (
 )
 type Text = TurnPart & { text: string }
 /**
- * A text of the model. If the text was cut off and continued, each turn contributes a part. `turn` is the last of these turns; it is
- * undefined for the answer of a run that has ended.
+ * A text of the model. If the text was cut off and continued, each turn contributes a part, and `turn` is the last of these turns. In the
+ * answer of a run that has ended, `turn` is undefined.
  */
 type Said = { kind: 'assistant' | 'reasoning'; texts: Text[]; turn: TurnView | undefined }
 type Kinds = Step extends infer Each ? (Each extends Step ? Omit<Each, 'key'> : never) : never
@@ -34,7 +34,7 @@ export class Steps {
   /** The keys of the last step, and of the last step that is shown. */
   #last = 0
   #lastShown = 0
-  /** The turns that have their own step. `#listed` has the number of parts of each turn that were added as steps. */
+  /** The turns that were added as steps. `#listed` counts the parts of each turn that were added. */
   #begun: WeakSet<TurnView> = new WeakSet()
   #listed: WeakMap<TurnView, number> = new WeakMap()
   #turnOf: WeakMap<Text, TurnView> = new WeakMap()
@@ -47,8 +47,8 @@ export class Steps {
   }
 
   /**
-   * Returns the current content. The current component re-renders when the content changes. `question` is the input of the run, which is
-   * shown first. `dropped` is the number of steps that were dropped because they are the oldest.
+   * Returns the current content, and re-renders the current component when the content changes. `question` is the input of the run, which
+   * is shown first. `dropped` is the number of dropped steps.
    */
   toShow(): { question: string | undefined; dropped: number; steps: readonly Step[] } {
     this.#changes.watch()
@@ -133,7 +133,7 @@ export class Steps {
     } else this.#add({ kind, texts: [part], turn })
   }
 
-  /** Drops the text of a response that was cut off and starts again. */
+  /** Drops the text of an incomplete response, because the model is asked again. */
   #dropVoid(view: RunView, iteration: number): void {
     this.#steps = this.#steps.filter((step) => {
       if (step.kind === 'call') return !isVoid(step.call)

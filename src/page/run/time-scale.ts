@@ -11,10 +11,10 @@ const tickLengths = [
 ]
 const mostTicks = 5
 
-/** Maps times to positions on a timeline, from 0 to 1. Also has its pauses. */
+/** Maps times to positions on a timeline, from 0 to 1. */
 export interface TimeScale {
   at(time: number): number
-  /** The ticks, at round working times from 0. */
+  /** The ticks. `ms` is a round working time. */
   ticks: { ms: number; at: number }[]
   gaps: { at: number; width: number; ms: number }[]
   workMs: number
@@ -28,7 +28,7 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     .filter(({ from, to }) => to > from)
   const paused = known.reduce((sum, { from, to }) => sum + to - from, 0)
   const workMs = Math.max(1, whole - paused)
-  /** The width of each pause, in milliseconds of the timeline. */
+  /** The pauses, with their widths in milliseconds of the timeline. */
   const shown = known.map(({ from, to }) => ({ from, to, width: Math.min(to - from, workMs * pauseShare) }))
   const total = Math.max(1, workMs + shown.reduce((sum, { width }) => sum + width, 0))
   const at = (time: number) => {
@@ -36,7 +36,7 @@ export function timeScale({ start, end, pauses }: { start: number; end: number; 
     for (const { from, to, width } of shown) if (time > from) place -= (Math.min(time, to) - from) * (1 - width / (to - from))
     return place / total
   }
-  /** Returns the time at which `ms` milliseconds of work had been done. */
+  /** Converts working time to clock time. */
   const timeOf = (ms: number) => known.reduce((time, { from, to }) => (from < time ? time + to - from : time), start + ms)
   const ticks = roundTimes(workMs).map((ms) => ({ ms, at: at(timeOf(ms)) }))
   return { at, ticks, workMs, gaps: shown.map(({ from, to, width }) => ({ at: at(from), width: width / total, ms: to - from })) }

@@ -131,7 +131,7 @@ function Tools({ isHidden, filter, onFilter, children }: ToolsProps) {
   )
 }
 
-/** Shows an axis with round working times. Its lines continue behind the bars. */
+/** Shows an axis with the ticks of the time scale. The grid lines continue behind the bars. */
 function Axis({ ticks }: { ticks: TimeScale['ticks'] }) {
   return (
     <div class="bars-axis" aria-hidden="true">

@@ -5,7 +5,7 @@ import { address, type Query, searchOf } from '../shell/address.ts'
 let lastQuery: Query = {}
 export const listQuery: ReadonlySignal<Query> = computed(() => {
   const { place, query } = address.value
-  // If only the selected run changes, the object stays the same.
+  // The object stays the same if only the selected run changes.
   if (place === 'runs' && searchOf(query) !== searchOf(lastQuery)) lastQuery = query
   return lastQuery
 })

@@ -21,7 +21,7 @@ export interface Column {
   /** When the column is shown. 1: always, even on a phone; 2: also if a run is shown beside the table; 3: only if there is enough room. */
   priority: 1 | 2 | 3
   isDefault: boolean
-  /** Returns the content of the cell. `current` is the model of runs that don't name a model, as `provider/model`. */
+  /** Returns the content of the cell. `current` is the current model, as `provider/model`. */
   cell(run: Run, current: string): ComponentChild
 }
 

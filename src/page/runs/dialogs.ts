@@ -1,8 +1,6 @@
 import type { Live } from '../data/live.ts'
 import { dropKeys, holdKeys } from '../ui/dialog.tsx'
 
-/* Opens dialogs about a run. The dialogs are loaded on demand. Only one dialog is open at a time. */
-
 /** Opens the export dialog. Resolves when it is closed. Rejects with an `ApiError`. */
 export function openExport(id: string): Promise<void> {
   return open(async () => (await import('./export-dialog.tsx')).exportDialog(id))

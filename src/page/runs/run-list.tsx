@@ -105,7 +105,7 @@ function NoRuns({ isFiltered, onClear }: { isFiltered: boolean; onClear(): void 
 }
 
 interface ListEndProps {
-  /** The number of runs on the page, and the number of all matching runs. */
+  /** The number of runs on the page. */
   length: number
   total: number | undefined
   error: string

@@ -49,7 +49,7 @@ export function RunTable({ runs, selected, isLoading, hrefOf }: RunTableProps) {
 
 const inputColumn = { name: 'input', words: 'Input', sort: 'input', priority: 1 } as const
 
-/** Shows the head of a column, which links to the list in the order of this column. */
+/** Shows the head of a column, as a link that sorts the list by this column. */
 function Head({ column }: { column: Omit<Column, 'cell' | 'isDefault'> }) {
   const { words, sort, isNumber, priority } = column
   const now = sortOf(listQuery.value)

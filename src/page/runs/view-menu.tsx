@@ -14,7 +14,7 @@ interface SavedView {
 
 const mostViews = 50
 
-/** The saved views that every user has. */
+/** The built-in views. */
 const common: readonly SavedView[] = [
   { name: 'All runs', query: {} },
   { name: 'Waiting, longest first', query: { status: 'waiting', sort: '-waited' } },

@@ -10,7 +10,7 @@ import { Icon } from '../ui/icon.tsx'
 import { Loading } from '../ui/loaded.tsx'
 import { useRunsOf } from './use-sessions.ts'
 
-/** Number of runs that are shown at first. They are the latest runs. */
+/** Number of runs that are shown at first, starting with the latest. */
 const shownAtFirst = 20
 
 /** Shows one session: the inputs and answers of its runs, oldest first, and a button to continue it. */

@@ -1,7 +1,7 @@
 import { ApiError, messageOf, type Problem } from '../data/api.ts'
 import type { YamlLines } from '../yaml/yaml-lines.ts'
 
-/** The lines of the text that has the problems, and a function that shows one of these lines. */
+/** The lines of the invalid text, and a function that shows one of them. */
 interface Lines {
   lines: YamlLines
   showLine(line: number): void

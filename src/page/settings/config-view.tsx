@@ -61,7 +61,7 @@ class ConfigText {
       const saved = await writeConfig({ text: sent }, file.value.etag)
       const written = text.value
       this.#take(saved)
-      // If the user has changed the text meanwhile, the new text is not saved yet, so it stays.
+      // The user may have changed the text during the request.
       if (written !== sent) text.value = written
       announce('Saved')
       isSaved.value = true
@@ -78,7 +78,7 @@ class ConfigText {
     this.failure.value = undefined
   }
 
-  /** Handles a state of the configuration that the service has sent. */
+  /** Takes the latest state of the configuration, and reloads the file if it has changed. */
   see(now: ConfigState): void {
     if (this.state.value === undefined || !isNewer(now, this.state.value)) return
     // The text is not replaced while it has unsaved changes. Saving it will report the conflict.
@@ -101,7 +101,7 @@ class ConfigText {
 /** The texts with unsaved changes. They are kept while other views are shown, until the user signs out. */
 const unsaved = new WeakMap<Live, ConfigText>()
 
-/** Whether closing the page would lose changes in the latest editor. */
+/** Whether the text of the configuration has unsaved changes. */
 let isUnsaved = () => false
 addEventListener('beforeunload', (event) => {
   if (isUnsaved()) event.preventDefault()
@@ -228,7 +228,7 @@ function rangesOf(lines: ReadonlySet<number>): string {
   return `${sorted.length === 1 ? 'Line' : 'Lines'} ${parts.join(', ')}`
 }
 
-/** Whether this or another process has read the file again between the two states. */
+/** Whether the service has read the file again since the state `before`. */
 function isNewer(now: ConfigState, before: ConfigState): boolean {
   return now.loadedAt > before.loadedAt || (now.loadedAt === before.loadedAt && now.lastError?.at !== before.lastError?.at)
 }

@@ -61,7 +61,7 @@ export function useConfigFile(): ConfigEditing {
     file.value = await writeConfig({ config }, file.value.etag)
     saved.value = { kind: 'good', words }
     announce(words)
-    // If this request fails, the state arrives with the next change.
+    // An error is ignored: the state is requested again after the next change.
     await live.update().catch(() => {})
   }
   const saveNow: Save = (change, words) =>

@@ -37,8 +37,7 @@ async function enter(): Promise<void> {
   try {
     await live.start()
   } catch (error) {
-    // A token that was refused has already been deleted. A token that could not be checked may be valid, so the button tries this token
-    // again.
+    // A refused token has already been deleted. Any other token may still be valid, so the user can try it again.
     const kept = token()
     if (own === turn && kept !== null) close({ by: 'token', token: kept, failure: messageOf(error) })
     return

@@ -5,7 +5,7 @@ import { type Place, places } from './places.ts'
 /** The parameters after the `?` of an address. Empty parameters are left out. */
 export type Query = Readonly<Record<string, string>>
 
-/** The view that an address names, and what the view shows: `#/runs/ID?sort=-cost`. */
+/** A parsed address, such as `#/runs/ID?sort=-cost`. */
 export interface Address {
   place: Place['name']
   param: string | undefined

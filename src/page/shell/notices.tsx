@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { useLive } from '../ui/live-context.ts'
 
-/** The error message of the latest action that has no other place to show it. `''` if there is none. */
+/** The error message of the latest action, if it is not shown elsewhere. `''` if there is none. */
 export const failed = signal('')
 
 /** Shows problems that need attention, in every view, until they are solved or dismissed. */
@@ -17,7 +17,7 @@ export function Notices() {
   if (config !== undefined && config.needsRestart.length > 0)
     notices.push({ kind: 'wait', words: `Changed in the configuration, in effect after a restart: ${config.needsRestart.join(', ')}` })
   const all = new Set(notices.map(({ words }) => words))
-  // If a dismissed problem is solved, it is forgotten, so that it is shown if it occurs again.
+  // Forgets dismissed problems that are solved. If such a problem occurs again, it is shown again.
   const stillClosed = [...closed].filter((words) => all.has(words))
   if (stillClosed.length !== closed.size) setClosed(new Set(stillClosed))
   return (

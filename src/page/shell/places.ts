@@ -1,6 +1,6 @@
 import type { IconName } from '../ui/icon.tsx'
 
-/** A view that has a name. */
+/** A view of the page, with its entry in the navigation. */
 export interface Place {
   name: 'overview' | 'runs' | 'sessions' | 'approvals' | 'chat' | 'models' | 'tools' | 'config'
   words: string

@@ -14,10 +14,7 @@ import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
-/**
- * The event stream starts with past events. Events that arrive within this time after the start, in milliseconds, are shown but not
- * announced to screen readers.
- */
+/** How long after the start events are not announced to screen readers, in milliseconds. The event stream starts with past events. */
 const oldEventsMs = 1_000
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 
@@ -149,7 +146,7 @@ function Title() {
   return null
 }
 
-/** Announces events that may require action to screen readers. Returns a function that stops the announcements. */
+/** Tells screen reader users about events that may require action. Returns a function that stops the announcements. */
 function tellEvents({ live }: Session): () => void {
   const timer = setTimeout(() => {
     live.onEvent((event) => {

@@ -16,7 +16,7 @@ const list: [keys: string[], words: string][] = [
   [['?'], 'Keyboard shortcuts'],
 ]
 
-/** Lists all shortcuts. The user can turn them off there; `setOn` is then called. */
+/** Lists all shortcuts. Calls `setOn` when the user turns shortcuts on or off. */
 export async function showShortcutList(isOn: boolean, setOn: (isOn: boolean) => void): Promise<void> {
   await showDialog((close) => <ShortcutList isOn={isOn} setOn={setOn} onClose={close} />, { labelledBy: 'shortcuts-title' })
 }

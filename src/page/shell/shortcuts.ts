@@ -7,8 +7,7 @@ const storageKey = 'toolloop.shortcuts'
 /** Maximum time between the two keys of a pair, in milliseconds. */
 const pairMs = 1_200
 /**
- * After the field in which the user was typing has disappeared, keys don't act as shortcuts for this long, in milliseconds. Each key that
- * is pressed meanwhile restarts the time.
+ * If a field disappears while the user is typing in it, shortcuts stay off until no key has been pressed for this long, in milliseconds.
  */
 const writingMs = 3_000
 
@@ -143,12 +142,12 @@ function leave(): void {
   else if (location.hash.startsWith('#/runs/')) location.hash = runsHref(listQuery.value)
 }
 
-/** Moves to the next or previous waiting card, or run. */
+/** Moves to the next or previous card on the approvals page, or to the next or previous run. */
 function step(by: 1 | -1): boolean {
   const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
   if (cards.length > 0) {
     const focused = cardOf(document.activeElement)
-    // If the page itself has moved the focus to this card, the card counts as the next card.
+    // A card that the page itself has focused was not chosen yet, so this step chooses it.
     if (focused !== null && focused !== chosen) return focusCard(focused)
     return focusCard(neighbor(cards, focused === null ? -1 : cards.indexOf(focused), by))
   }

@@ -1,7 +1,7 @@
 import { visibleLines } from '../../core/text/visible.ts'
 import type { JsonSchema } from '../types.ts'
 
-/** A plan for a form: it says with which kind of field to ask for a value of a JSON Schema. */
+/** How a form asks for a value: the kind of field for a JSON Schema, and the plans of the fields inside it. */
 export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'text'; isLong: boolean }
   | { kind: 'number' }
@@ -11,7 +11,7 @@ export type Plan = { schema: JsonSchema; isRequired: boolean } & (
   | { kind: 'list'; item: () => Plan }
 )
 
-/** The keywords of a schema that affect its form. A schema may refer to itself, because servers may send anything. */
+/** The keywords of a schema that affect its form. Their values are unknown, because servers may send anything. */
 interface Schema extends JsonSchema {
   $ref?: unknown
   if?: unknown
@@ -115,7 +115,7 @@ export function fits(plan: Plan, value: unknown): boolean {
       // A text with invisible characters doesn't fit, because the field would not show them. Such a text is edited as JSON, with escapes.
       return typeof value === 'string' && visibleLines(value) === value
     case 'number':
-      // A text fits, because an invalid number is kept as text.
+      // A string fits, because the form keeps invalid numbers as strings.
       return typeof value === 'number' || typeof value === 'string'
     case 'choice':
       return plan.choices.includes(value)

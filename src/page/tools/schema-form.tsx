@@ -43,7 +43,7 @@ export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; 
 }
 
 function Field({ plan, ...field }: FieldProps) {
-  // If the field of the plan can't show the initial value, the value is shown as JSON, even while it is edited.
+  // If the field can't show the initial value, the value stays JSON until the form is closed.
   const [isFitting] = useState(() => fits(plan, field.value))
   if (!isFitting) return <JsonField {...field} plan={{ ...plan, kind: 'json' }} />
   switch (plan.kind) {
@@ -326,7 +326,7 @@ function ListFields({ plan, value, onChange, label, path }: FieldProps<'list'>) 
   )
 }
 
-/** Returns the error messages of all texts in a value that are not valid JSON, by JSON Pointer. */
+/** Returns an error message for each `NotJson` in a value, by JSON Pointer. */
 export function unreadable(value: unknown, path = ''): Problems {
   if (value instanceof NotJson) return new Map([[path, value.message]])
   const inner = Array.isArray(value) || isRecord(value) ? Object.entries(value) : []

@@ -21,8 +21,8 @@ export function ToolsView({ param }: { param: string | undefined }) {
   const [filter, setFilter] = useState('')
   const [wanted, setWanted] = useState<string>()
   useEffect(() => setWanted(param), [param])
-  // Resets the wanted tool after it was shown once. A card that appears again, for example after the filter has changed, then does not take
-  // the focus.
+  // Resets the wanted tool after it was shown once. Otherwise, its card would take the focus whenever it appears again, for example after
+  // the filter has changed.
   const onShown = useCallback(() => setWanted(undefined), [])
   const tools = useAnswer<{ data: ToolWithCalls[]; servers: McpServer[] }>('admin/api/tools')
   const skills = useAnswer<{ data: Skill[]; problems: SkillProblem[] }>('admin/api/skills')

@@ -36,7 +36,7 @@ export function TryForm({ tool, onEnd }: { tool: ToolWithCalls; onEnd: () => voi
   const [isJson, setIsJson] = useState(false)
   const plan = useMemo(() => planOf(isJson ? {} : parameters), [parameters, isJson])
   const [args, setArgs] = useState(() => firstValue(plan) ?? {})
-  /** The errors of fields, and other errors. */
+  /** The errors of fields. */
   const [problems, setProblems] = useState(none)
   const [errors, setErrors] = useState<string[]>([])
   const [running, setRunning] = useState<AbortController>()

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ask, messageOf } from '../data/api.ts'
 import { useLive, useWhenConnected } from '../ui/live-context.ts'
 
-/** How long the ends of further calls are collected before the tools are requested again, in milliseconds. */
+/** How long to wait after the end of a call before the tools are requested again, in milliseconds. */
 const pauseMs = 2_000
 
 /**
@@ -33,7 +33,7 @@ export function useAnswer<Answer>(path: string): { answer: Answer | undefined; f
   return { answer, failure, load }
 }
 
-/** Calls `listener` some time after a tool call has ended. All calls that end within this time cause a single call of `listener`. */
+/** Calls `listener` shortly after a tool call has ended. If several calls end in quick succession, calls `listener` only once. */
 export function useWhenCallsEnd(listener: () => unknown): void {
   const live = useLive()
   useEffect(() => {

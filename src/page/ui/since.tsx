@@ -4,7 +4,7 @@ import { ago } from '../data/format.ts'
 const tickMs = 1_000
 let timer: number | undefined
 
-/** A counter that increases as long as a component uses it. */
+/** A counter that increases only while a component uses it. */
 const ticks = signal(0, {
   watched() {
     timer = setInterval(() => ticks.value++, tickMs)

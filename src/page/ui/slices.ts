@@ -27,7 +27,7 @@ const sliceSize = 50
 export function useInSlices<Item>(items: readonly Item[]): readonly Item[] {
   const [length, setLength] = useState(sliceSize)
   useEffect(() => {
-    // If the list has become shorter, items that are added later count as new.
+    // If the list has become shorter, `length` shrinks too: items that are added later are shown in slices again.
     if (items.length < length) setLength(Math.max(sliceSize, items.length))
     if (items.length <= length) return
     const timer = setTimeout(() => setLength(length + sliceSize), 0)

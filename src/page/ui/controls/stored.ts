@@ -1,9 +1,6 @@
 import { type Signal, signal } from '@preact/signals'
 
-/**
- * Creates a signal whose value is stored in this browser, so that tabs that are opened later get it. `check` validates the stored value and
- * returns the value to use.
- */
+/** Creates a signal whose value is stored in this browser. `check` validates the stored value and returns the value to use. */
 export function storedSignal<Value>(name: string, check: (value: unknown) => Value): Signal<Value> {
   const key = `toolloop.${name}`
   const first = check(read(key))
