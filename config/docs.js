@@ -27,7 +27,7 @@ function optionTable(file, type, page) {
   const source = readFileSync(join(root, file), 'utf8')
   const body = new RegExp(`^(?:export )?interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(source)?.[1]
   if (body === undefined) throw new Error(`Expected ${file} to declare the interface ${type}`)
-  const rows = [...body.matchAll(/(?:^ {2}\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n)?^ {2}(\w+)(\??)(?:\((\w*)[^)]*\))?(?=[:<(])/gm)].map(
+  const rows = [...body.matchAll(/(?:^ {2}\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n)?^ {2}(?:readonly )?(\w+)(\??)(?:\((\w*)[^)]*\))?(?=[:<(])/gm)].map(
     ([, comment, name, optional, parameter]) => {
       if (comment === undefined) throw new Error(`Expected \`${name}\` of ${type} in ${file} to have a docstring`)
       const lines = comment.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trim())

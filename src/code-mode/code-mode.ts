@@ -32,6 +32,7 @@ export interface CodeModeOptions {
    * Default: none.
    */
   keep?: Iterable<string>
+  /** The limits of one script. */
   limits?: ScriptLimits
   /**
    * Maximum length of the tool declarations in the definition of `run_script`, in characters. If the declarations are longer, they are left

@@ -15,21 +15,24 @@ export type APIKey = string | (() => string | Promise<string>)
 export interface ModelSettings {
   /** A provider in `config/providers.yaml`, or `'custom'` with a `baseURL`. */
   provider: string
+  /** The model's name at the provider. */
   model: string
   /**
-   * The key, or a function that returns it, such as an Azure token provider. The function's result is sent in the header that the SDKs of
-   * OpenAI and Anthropic use for keys: `Authorization: Bearer` or `x-api-key`. Default: the provider's environment variable. An empty
-   * string counts as absent.
+   * The key, or a function that returns it, such as an Azure token provider. Default: the provider's environment variable. An empty string
+   * counts as absent.
    */
   apiKey?: APIKey
+  /** The address of the API. Default: the provider's address. */
   baseURL?: string
   /**
    * The API to use if the provider has several, such as `'chat-completions'` or `'responses'`. Default: the API that serves the model.
    * `steps[].api` of a result shows which API was used.
+   *
+   * @see [OpenAI](docs/providers.md#openai)
    */
   api?: string
   /**
-   * Replaces the HTTP client.
+   * Replaces the HTTP client. Default: undici, or Bun's `fetch`.
    *
    * Contract: the same as that of the global `fetch`. If the function rejects, the request counts as a failed connection, and is retried.
    */
@@ -38,12 +41,15 @@ export interface ModelSettings {
   headers?: Record<string, string>
   /**
    * Set to `false` for a model without native calls. The model then writes its calls as JSON text. Default true.
+   *
    * @deprecated Say how the model writes its calls instead, as in `dialect: 'json'`.
    */
   functionCalling?: boolean
   /**
    * The dialect of a model without native calls, such as `'hermes'`. Tools are then described in the prompt, and the model writes calls as
    * text. `toolloop/dialects` lists the names. Default: none, because calls are native.
+   *
+   * @see [text calls](docs/text-calls.md)
    */
   dialect?: string
   /**
@@ -57,6 +63,8 @@ export interface ModelSettings {
    * With `'opened'`, all text before the first end tag also counts as reasoning. Use `'opened'` for models whose prompt already contains
    * the start tag. Default: the value in `config/providers.yaml`, which is on for providers whose servers are known to leave thinking in
    * the text.
+   *
+   * @see [thinking in tags](docs/text-calls.md#thinking-in-tags)
    */
   thinkTags?: ThinkTags
   /** Maximum time without any data from the provider, in milliseconds. Default 60,000 while streaming. */
@@ -73,11 +81,13 @@ export interface ModelSettings {
   /**
    * Limits on requests to this model with this key. All runs of the process share these limits, and requests beyond the limits wait. To
    * limit all models of a provider together, use `providers`. Default: the limits in the provider's preset; the bundled presets have none.
+   *
+   * @see [rate limits](docs/rate-limits.md)
    */
   rateLimits?: RateLimits
-  /** The price of the model, in US dollars per million tokens. */
+  /** The price of the model, in US dollars per million tokens. Default: the published price. */
   price?: ModelPrice
-  /** The size of the model's context window, in tokens. */
+  /** The size of the model's context window, in tokens. Default: the published size. */
   contextWindow?: number
   /** Overrides individual quirks of the provider that are set in `config/providers.yaml`. */
   quirks?: JsonObject

@@ -27,7 +27,10 @@ export interface TelemetryOptions {
    * the environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`, otherwise false.
    */
   content?: boolean
-  /** The version of the semantic conventions. Default: `'latest'`. */
+  /**
+   * The version of the semantic conventions, which decides the names of attributes and metrics. `'1.37'` has older names, which more
+   * dashboards read. Default: `'latest'`.
+   */
   semconv?: SemanticConventions
   /**
    * Names of `metadata` fields to add to the spans of a run, as attributes `toolloop.metadata.FIELD`. Maximum 32 names. Texts that look

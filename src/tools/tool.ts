@@ -62,11 +62,18 @@ export interface Tool<Context = unknown> {
    * Schema.
    */
   readonly parameters: ParametersSchema
-  /** Asks the provider to enforce the schema, if it can. */
+  /** Asks the provider to enforce the schema, if it can. Default false. */
   readonly strict?: boolean
-  /** The side effects of the tool. Default `'unsafe'`. */
+  /**
+   * The side effects of the tool, which decide whether a call may run again: `'read'`, `'idempotent'` or `'unsafe'`. Default `'unsafe'`.
+   *
+   * @see [effects of calls](docs/effects.md)
+   */
   readonly effect?: ToolEffect
-  /** Time limit of one attempt in milliseconds. Overrides the run's `toolTimeoutMs`. */
+  /**
+   * Time limit of one attempt in milliseconds. When it has passed, `ctx.signal` is aborted, and a tool that ignores the signal is
+   * abandoned. Default: the run's `toolTimeoutMs`.
+   */
   readonly timeoutMs?: number
   /**
    * Maximum number of times that a failed or timed-out attempt is retried. A timed-out attempt of an `unsafe` tool is retried only if
@@ -75,9 +82,11 @@ export interface Tool<Context = unknown> {
   readonly retries?: number
   /**
    * Whether a call needs approval before it runs: true, or a function of the validated arguments. It may return `{ about }` to show more
-   * than the arguments: `{ before, after }`, two texts, is shown as a diff.
+   * than the arguments: `{ before, after }`, two texts, is shown as a diff. Default false.
    *
    * Contract: the run awaits the function. If it throws, the call needs approval.
+   *
+   * @see [approvals](docs/approvals.md)
    */
   readonly approval?: boolean | ((args: JsonObject, ctx: ApprovalContext<Context>) => NeedsApproval | Promise<NeedsApproval>)
   /** Whether a call may run in parallel with other calls of its turn. If false, a call runs alone. Default true. */
@@ -87,11 +96,16 @@ export interface Tool<Context = unknown> {
    * Default false.
    */
   readonly final?: boolean
-  /** Names of arguments, at any depth, that are redacted in logs and dumps. */
+  /**
+   * Names of arguments, at any depth, that are redacted in logs, events and on pages, as are their values if a result quotes them. Default:
+   * none.
+   *
+   * @see [secrets](docs/secrets.md)
+   */
   readonly secrets?: readonly string[]
   /**
    * JSON Schema of the returned value, which must be an object. If set, MCP clients receive the value as structured data in addition to the
-   * text. Default: they receive only text.
+   * text. Default: no structured data.
    */
   readonly outputSchema?: JsonSchema
   /** Validates arguments instead of the JSON Schema, and may transform them. Default: `parameters`, if it is a Standard Schema. */
@@ -107,6 +121,8 @@ export interface Tool<Context = unknown> {
    *
    * Contract: the function may return or throw any value, synchronously or asynchronously. The run awaits it, up to the time limit. A
    * thrown value becomes a failed result that the model sees. If the function returns nothing, the model sees `(no result)`.
+   *
+   * @see [client-side tools](docs/approvals.md)
    */
   readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
@@ -124,6 +140,8 @@ export interface Tool<Context = unknown> {
    *
    * Contract: the same as that of `execute`, with the same time limit but without retries. If the function returns nothing, the model gets
    * "noted, not done". If the function fails, the call has failed and is not part of the plan.
+   *
+   * @see [preview](docs/preview.md)
    */
   readonly preview?: (args: never, ctx: ToolContext<Context>) => unknown
 }

@@ -98,8 +98,8 @@ export interface RunLimits {
  */
 export interface LargeResultOptions {
   /**
-   * Results whose text exceeds this number of UTF-8 bytes are stored. `read_result` returns at most this many bytes at once. Maximum and
-   * default: `maxResultBytes`.
+   * Results whose text exceeds this number of UTF-8 bytes are stored. `read_result` returns at most this many bytes at once. At most
+   * `maxResultBytes`. Default: `maxResultBytes`.
    */
   overBytes?: number
   /**
