@@ -22,12 +22,15 @@ function snippet(file) {
   return code.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, source) => `'${entries.get(source)}'`).trim()
 }
 
+/** A member of an interface: its docstring, its name, `?` if it is optional, and its first parameter if it is a method. */
+const member = /(?:^ {2}\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n)?^ {2}(?:readonly )?(\w+)(\??)(?:\((\w*)[^)]*\))?(?=[:<(])/gm
+
 /** A table of an interface's options: their names, and the default and the rest of the first paragraph of each docstring. */
 function optionTable(file, type, page) {
   const source = readFileSync(join(root, file), 'utf8')
   const body = new RegExp(`^(?:export )?interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(source)?.[1]
   if (body === undefined) throw new Error(`Expected ${file} to declare the interface ${type}`)
-  const rows = [...body.matchAll(/(?:^ {2}\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n)?^ {2}(?:readonly )?(\w+)(\??)(?:\((\w*)[^)]*\))?(?=[:<(])/gm)].map(
+  const rows = [...body.matchAll(member)].map(
     ([, comment, name, optional, parameter]) => {
       if (comment === undefined) throw new Error(`Expected \`${name}\` of ${type} in ${file} to have a docstring`)
       const lines = comment.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trim())
