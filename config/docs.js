@@ -30,23 +30,21 @@ function optionTable(file, type, page) {
   const source = readFileSync(join(root, file), 'utf8')
   const body = new RegExp(`^(?:export )?interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(source)?.[1]
   if (body === undefined) throw new Error(`Expected ${file} to declare the interface ${type}`)
-  const rows = [...body.matchAll(member)].map(
-    ([, comment, name, optional, parameter]) => {
-      if (comment === undefined) throw new Error(`Expected \`${name}\` of ${type} in ${file} to have a docstring`)
-      const lines = comment.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trim())
-      const [first] = lines.join('\n').trim().split('\n\n')
-      const paragraph = first.replaceAll('\n', ' ')
-      // The value up to the end of its sentence or of its first clause.
-      const [stated = '', byDefault = optional === '' ? '–' : 'none'] =
-        /(?<=^|\. )Default:? ((?:[^.:`]|`[^`]*`|\.(?! |$)|:(?! ))+)[.:](?: |$)/.exec(paragraph) ?? []
-      const meaning = paragraph.replace(stated, stated.trim().endsWith(':') ? 'By default, ' : '').trim()
-      const [, text, target] = /@see \[(.+)\]\((.+)\)/.exec(lines.join('\n')) ?? []
-      const link = target?.startsWith(`${page}#`) ? target.slice(page.length) : relative(dirname(page), target ?? '')
-      const see = text === undefined ? '' : ` See [${text}](${link}).`
-      const called = parameter === undefined ? name : `${name}(${parameter})`
-      return `| \`${called}\` | ${byDefault} | ${`${meaning}${see}`.replaceAll('|', '\\|')} |\n`
-    },
-  )
+  const rows = [...body.matchAll(member)].map(([, comment, name, optional, parameter]) => {
+    if (comment === undefined) throw new Error(`Expected \`${name}\` of ${type} in ${file} to have a docstring`)
+    const lines = comment.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trim())
+    const [first] = lines.join('\n').trim().split('\n\n')
+    const paragraph = first.replaceAll('\n', ' ')
+    // The value up to the end of its sentence or of its first clause.
+    const [stated = '', byDefault = optional === '' ? '–' : 'none'] =
+      /(?<=^|\. )Default:? ((?:[^.:`]|`[^`]*`|\.(?! |$)|:(?! ))+)[.:](?: |$)/.exec(paragraph) ?? []
+    const meaning = paragraph.replace(stated, stated.trim().endsWith(':') ? 'By default, ' : '').trim()
+    const [, text, target] = /@see \[(.+)\]\((.+)\)/.exec(lines.join('\n')) ?? []
+    const link = target?.startsWith(`${page}#`) ? target.slice(page.length) : relative(dirname(page), target ?? '')
+    const see = text === undefined ? '' : ` See [${text}](${link}).`
+    const called = parameter === undefined ? name : `${name}(${parameter})`
+    return `| \`${called}\` | ${byDefault} | ${`${meaning}${see}`.replaceAll('|', '\\|')} |\n`
+  })
   return `| option | default | meaning |\n|---|---|---|\n${rows.join('')}`
 }
 
