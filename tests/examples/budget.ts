@@ -9,7 +9,7 @@ const runner = new AgentRunner({ model, onBudget: 'pause' })
 
 // One budget for all runs of a user today.
 const budget = new Budget({ costUsd: 1 })
-const first = await runner.run('Summarise the report.', { budget })
+const first = await runner.run('Summarize the report.', { budget })
 console.log(first.stopReason, budget.spent.costUsd, budget.left.costUsd)
 
 const second = await runner.run('Translate it.', { budget })

@@ -8,7 +8,7 @@ const usage = { inputTokens: 100, outputTokens: 20 }
 const researcher = new AgentRunner({
   model: scriptedModel([
     { toolCalls: [{ name: 'search' }], usage },
-    { text: '2,460 metres.', usage },
+    { text: '2,460 meters.', usage },
   ]),
   tools: [search],
 })
