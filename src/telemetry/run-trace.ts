@@ -62,7 +62,7 @@ interface OpenCall extends Open {
 
 /**
  * The spans of one run. Each execution is an `invoke_agent` span, whose children are `chat` and `execute_tool` spans. Runs inside a call
- * are children of the call's span. Each span is active while its work is in progress. It has the right parent even if no context manager is
+ * are children of the call's span. Each span is active while its work is in progress. Parents are correct even if no context manager is
  * registered.
  */
 export class RunTrace implements RunTelemetry {
@@ -214,7 +214,7 @@ export class RunTrace implements RunTelemetry {
     return (toolCallId === undefined ? undefined : telemetry.#calls.get(toolCallId)) ?? telemetry.#execution
   }
 
-  /** Begins the span of an execution. `first` contains the trace headers of the run's first execution, if this is a later execution. */
+  /** Begins the span of an execution. If the run was resumed, `first` contains the trace headers of its first execution. */
   #beginExecution(execution: MeasuredExecution, first?: Json): Open {
     const origin = readTraceHeaders(first)
     const outer = this.#outer
@@ -342,7 +342,7 @@ export class RunTrace implements RunTelemetry {
 /** The codes of errors whose message quotes the model. */
 const quotesTheModel: ReadonlySet<string> = new Set(['refusal', 'invalid_output', 'guardrail'])
 
-/** Returns the usage of a run: only input, output and cost. The spans of its requests have the cache counts. */
+/** Returns the input tokens, output tokens and cost of a run. The spans of its requests have the cache counts. */
 function usageOfRun({ inputTokens, outputTokens, costUsd }: Usage): Attributes {
   return {
     'gen_ai.usage.input_tokens': inputTokens,

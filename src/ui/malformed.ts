@@ -37,7 +37,7 @@ export function messageIdAt(value: unknown, path: string): string {
     : fail(path, `a string of at most ${maxIdLength} characters`, value)
 }
 
-/** Reads the name of a tool. Every provider accepts the allowed names. */
+/** Reads the name of a tool. Allows only names that every provider accepts. */
 export function toolNameAt(value: unknown, path: string): string {
   return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value) ? value : fail(path, 'the name of a tool', value)
 }
@@ -53,12 +53,12 @@ export function jsonOf(value: unknown, path: string): string {
   try {
     if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)
   } catch {
-    // A value that can't be serialized gets the same error as a value that is nested too deeply.
+    // The value can't be serialized.
   }
   return fail(path, 'plain JSON of no great depth', value)
 }
 
-/** Maximum depth of the JSON. Node.js 26 writes JSON of any depth, earlier versions up to a few thousand levels. */
+/** Maximum depth of the JSON. Node.js before version 26 supports only a few thousand levels. */
 const maxLevels = 1_000
 
 const maxIdLength = 512

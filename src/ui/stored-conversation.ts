@@ -58,8 +58,7 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
   const { waiting, from = 0, system = 'omit' } = options
   if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
   const messages = withWaiting(toChatMessages(given), waiting, from)
-  // Only the positions of the user's messages are used. Adding missing results, and moving results to their calls, doesn't change the order
-  // of the user's messages.
+  // Only the positions of the user's messages are used, because `History` may add results or move them.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
   const agents = new Map(
@@ -126,10 +125,7 @@ function callsOf(
   })
 }
 
-/**
- * Shows a pending item as a separate call if it belongs to no call of this conversation: it belongs to a nested agent, or to the run
- * itself, such as its budget.
- */
+/** Returns a separate call for a pending item that belongs to no call of the conversation, such as an item of a nested agent. */
 function asOwnCall(pending: PendingItem | undefined): ShownCall[] {
   if (pending === undefined || (isOwnCall(pending) && pending.kind !== 'approval')) return []
   const { tool: name, args } = pending

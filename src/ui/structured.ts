@@ -16,7 +16,7 @@ export function structuredArguments(written: string): Json {
   return isJsonObject(value) ? value : written
 }
 
-/** Maximum depth of the JSON. Node.js 26 writes JSON of any depth, earlier versions up to a few thousand levels. */
+/** Maximum depth of the JSON. Node.js before version 26 supports only a few thousand levels. */
 const maxLevels = 1_000
 
 /** Parses JSON. Returns the JSON text itself if the parsed value can't be sent or if parsing loses digits of a number. */

@@ -22,8 +22,8 @@ export interface Suggestion {
 }
 
 /**
- * The position of the cursor, in a key or a value of the mapping or list at `path`. `typed` is the part of the key or value before the
- * cursor.
+ * A cursor position in a key or a value. `path` leads to the mapping or list around it. `typed` is the beginning of the key or value, up to
+ * the cursor.
  */
 interface Spot {
   path: string[]
@@ -49,7 +49,7 @@ export function suggestionsAt(
   const known = spot.isFlow ? new Set<string>() : new Set(siblingsAt(before, after, spot.indent))
   const keys = schemas.flatMap(({ properties = {} }) => Object.entries(properties)).filter(([name]) => !known.has(name))
   const list = [...new Map(keys)].map(([name, inner]) => keyOf(name, resolved(schema, inner), spot))
-  // Values are suggested, too, because an item of a list may be a value.
+  // If there are no keys to suggest, suggests values, because an item of a list may be a value.
   return { typed: spot.typed, list: list.length > 0 ? list : valuesOf(schemas) }
 }
 
@@ -112,7 +112,7 @@ function resolved(root: ConfigSchema, schema: ConfigSchema): ConfigSchema {
 const keyAtStart = /^(["']?)([\w./-]+)\1:(?=\s|$)\s*/
 
 interface Line {
-  /** The columns of the dashes, and the column of the text after them. */
+  /** The columns of the dashes at the start of the line. */
   dashes: number[]
   column: number
   content: string
@@ -139,14 +139,14 @@ function spotAt(before: string): Spot | undefined {
   if (/[{[]/.test(rest)) return flowSpot(rest, inner)
   if (/["']/.test(rest)) return undefined
   if (key !== null) return { path: inner, kind: 'value', typed: rest, indent: column, isFlow: false }
-  // An item of a list may be a value, or the first line of a mapping.
+  // The text after a dash may be a value, or the first key of a mapping.
   const isItem = dashes.length > 0
   return { path, kind: isItem && rest !== '' && !/^[\w-]+$/.test(rest) ? 'value' : 'key', typed: rest, indent: column, isFlow: false }
 }
 
 /**
- * Returns the keys and list positions that contain a line, based on the `lines` above it. The line's parents begin before the column
- * `limit`.
+ * Returns the keys and list positions that contain a line, based on the `lines` above it. Only lines that begin before the column `limit`
+ * can contain it.
  */
 function parentsOf(lines: readonly Line[], limit: number): string[] {
   const path: string[] = []
@@ -155,7 +155,7 @@ function parentsOf(lines: readonly Line[], limit: number): string[] {
     if (isEmpty(line) || left === 0) continue
     const { dashes, column, content } = line
     if (column === left && dashes.length > 0) {
-      // This line is the first line of the list item.
+      // The list item that contains the line starts here.
       path.unshift('0')
       left = (dashes[0] ?? 0) + 1
     } else if (column < left) {

@@ -23,8 +23,9 @@ interface YamlEditorProps {
   label: string
   text: string
   isInvalid: boolean
-  /** The lines with problems, and the lines that can't be changed in this editor, counted from 0. */
+  /** The lines with problems, counted from 0. */
   bad: ReadonlySet<number>
+  /** The lines that can't be changed in this editor, counted from 0. */
   locked: ReadonlySet<number>
   /** The schema for suggestions. Undefined until it is loaded. */
   schema: ConfigSchema | undefined
@@ -57,8 +58,7 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       ],
     })
     view.current = editor
-    // Gives the element a `value` like that of a text field. Reading the document would not suffice, because most of a long text is not in
-    // it.
+    // Gives the element a `value`, as a text field has. The DOM contains only a part of a long text.
     Object.defineProperty(host, 'value', { configurable: true, get: () => editor.state.doc.toString() })
     return () => {
       editor.destroy()
@@ -87,7 +87,8 @@ export function YamlEditor({ handle, id, label, text, isInvalid, bad, locked, sc
       editor.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) })
     },
   }))
-  // Keys that are typed in the editor must not act as shortcuts of the page. The page's listeners would see this element as their target.
+  // Keeps the page's shortcuts from reacting to keys typed in the editor. To the page's listeners, these keys come from this element, not
+  // from a text field.
   const onKeyDown = (event: KeyboardEvent) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation()
   }

@@ -6,8 +6,8 @@ import type { Signal } from './settings.ts'
 
 /**
  * Creates an agent whose connections don't keep the process running, because a collector may never finish its response. The agent reads the
- * variables for certificates (https://opentelemetry.io/docs/specs/otel/protocol/exporter/), because the SDK reads them only for its own
- * connections.
+ * environment variables for certificates itself (https://opentelemetry.io/docs/specs/otel/protocol/exporter/), because the SDK applies them
+ * only to its own connections.
  */
 export function agentFor(signal: Signal, protocol: string): HttpAgent {
   const agent = protocol === 'http:' ? new HttpAgent() : new HttpsAgent(certificatesOf(signal))

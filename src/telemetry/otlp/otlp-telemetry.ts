@@ -15,7 +15,7 @@ import { type OtlpPlace, type OtlpSettings, readOtlpSettings, type Signal } from
 
 /** The options of `otlpTelemetry`. */
 export interface OtlpOptions extends OtlpPlace, Pick<TelemetryOptions, 'content' | 'semconv' | 'metadata'> {
-  /** Receives a warning when telemetry can't be delivered for the first time. Default: the package's own logger, on standard error. */
+  /** Receives a warning the first time that telemetry can't be delivered. Default: the package's own logger, on standard error. */
   logger?: Logger
 }
 
@@ -65,7 +65,7 @@ function startExport(sdk: Sdk, options: OtlpOptions, settings: OtlpSettings): Ot
   const exporterOptions = (signal: Signal, url: URL) => ({
     url: url.href,
     headers: async () => {
-      // An error makes the exporter give up. A retry would keep the process running.
+      // Throws, so that the exporter gives up. A retry would keep the process running.
       stop.signal.throwIfAborted()
       return { ...headers }
     },
@@ -161,7 +161,7 @@ function install(sdk: Sdk, tracers: () => TracerProvider, log: (problem: string)
 
 /** Returns a function that logs the first problem as a warning, and later problems at debug level. */
 function problemLog(logger: Logger, secrets: readonly string[], message: string): (problem: string) => void {
-  // A header's value is redacted with and without its scheme (such as `Bearer`), because a collector's error may quote only the key.
+  // Redacts a header's value with and without its scheme, such as `Bearer`, because a collector's error may quote only the key.
   const hidden = secrets.flatMap((value) => [value, value.replace(/^\w+\s+/, '')])
   let isLogged = false
   return (problem) => {

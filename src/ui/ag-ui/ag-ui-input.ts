@@ -29,8 +29,8 @@ export interface AgUiInput {
   /** The conversation, to pass to `run` or `stream`. Excludes reasoning and activities, which are only for the page. */
   messages: readonly ChatMessage[]
   /**
-   * The messages as the client sent them. In AG-UI, a response can remove a message from the client only by sending all other messages
-   * again.
+   * The messages as the client sent them. They are needed to remove a message from the client, because AG-UI does this by sending all other
+   * messages again.
    */
   shown: readonly JsonObject[]
   /** The tools of the page. They have no `execute`, so their calls wait for the page. */
@@ -53,8 +53,8 @@ export interface AgUiInputOptions {
 }
 
 /**
- * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in the body can cause a tool to run: a tool result only
- * informs the model about a past call, and an answer only has an effect if a run waits for it (see `decisionsFromAgUi`). Throws
+ * Reads the body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in the body can cause a tool to run. A tool result only
+ * informs the model about a past call. An answer has an effect only if a run waits for it (see `decisionsFromAgUi`). Throws
  * `invalid_message` if the body is invalid; the error names the invalid place. Throws `invalid_option` for invalid options.
  */
 export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): AgUiInput {
@@ -137,7 +137,7 @@ function sourceOf(
   path: string,
 ): { url: string; mediaType?: string } | { data: string; mediaType: string } {
   if (type === 'data') return { data: textAt(value, `${path}.value`), mediaType: textAt(mimeType, `${path}.mimeType`) }
-  // Refuses any source other than a URL or data. A provider's file id, for example, would be opened with the API key of the application.
+  // Refuses file ids of a provider, for example, because they would be opened with the API key of the application.
   if (type !== 'url') throw malformed(`${path}.type`, "'data' or 'url'", type)
   const mediaType = optionalText(mimeType, `${path}.mimeType`)
   return { url: urlAt(value, `${path}.value`), ...withoutUndefined({ mediaType }) }

@@ -9,9 +9,9 @@ import { AgUiWriter } from './ag-ui-writer.ts'
 /** Options of `toAgUiResponse`: the options of every response, and the input of the request. */
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
-   * The client's input. The response uses the ids of the input, and doesn't repeat the calls in its messages. Default: the run's own id is
-   * used as thread id and run id. If a model response is cut off after a part of it was sent, a response without an input can't remove that
-   * part from the client, so the run ends.
+   * The client's input. The response uses its ids, and does not send calls that its messages already contain. Default: the run's own id is
+   * used as thread id and run id. Without an input, the response can't remove text from the client, so the run ends if a model response is
+   * cut off after a part of it was sent.
    */
   input?: AgUiInput
 }

@@ -28,7 +28,7 @@ type Ids = { threadId: string; runId: string }
 export class AgUiWriter implements ResponseWriter {
   readonly #options: AgUiWriterOptions
   readonly #shown: ShownMessages | undefined
-  /** The view of the current step. Earlier steps are no longer needed. */
+  /** The view of the current step. */
   #view: RunView = emptyRunView()
   /** The calls whose arguments the model is writing. */
   readonly #inputs = new Set<string>()
@@ -70,8 +70,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * Handles missing events. The rest of an incomplete step could contain end events without start events, so the client receives only
-   * complete steps, or the answer at the end.
+   * Handles missing events. The client receives only complete steps, or the answer at the end, because an incomplete step could end
+   * messages that were never started.
    */
   gap(): string {
     this.#isBehind = true
@@ -196,7 +196,7 @@ export class AgUiWriter implements ResponseWriter {
     this.#endStep()
     this.#hasAsked = true
     this.#turn = undefined
-    // The numbering of message ids restarts with each step, so that a reader who starts with this step gets the same ids.
+    // Message ids are numbered within each step, so that a client that starts reading with this step gets the same ids.
     this.#messages = 0
     this.#shown?.beginStep()
     this.#step = `request ${this.#iteration}`
@@ -233,7 +233,7 @@ export class AgUiWriter implements ResponseWriter {
 
   #startMessage({ type, id: messageId }: { type: 'TEXT' | 'REASONING'; id: string }): void {
     if (type === 'TEXT') {
-      // A call after a text belongs to the message of that text.
+      // Calls that follow a text belong to the message with this text.
       this.#turn ??= messageId
       this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
       return

@@ -44,7 +44,7 @@ export function messagesToAgUi(messages: readonly MessageInput[], options: Shown
       if (message.role === 'system') return [{ id, role: 'system', content: textOf(message.content) }]
       return [{ id, role: 'user', content: contentOf(message.content) }]
     }
-    // Other pending items, such as those of nested agents, are sent only as interrupts.
+    // Pending items of nested agents, for example, are sent only as interrupts.
     const own = one.calls.filter(({ pending }) => pending === undefined || isOwnCall(pending))
     const calls = own.map(({ call }) => ({ ...call, function: { ...call.function, name: legalName(call.function.name) } }))
     return [

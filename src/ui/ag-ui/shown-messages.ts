@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../core/messages.ts'
 
-/** An event in the form in which it is sent. */
 export type AgUiEvent = { type: string } & Record<string, unknown>
 
 interface ShownCall {
@@ -78,8 +77,7 @@ export class ShownMessages {
       for (const call of toolCalls) this.#calls.delete(call.id)
     }
     const kept = [...this.#before, ...this.#messages] as JsonObject[]
-    // A client keeps its reasoning if a snapshot contains no reasoning. To remove discarded reasoning from the client, the snapshot
-    // contains it as empty messages.
+    // A client keeps its reasoning if a snapshot contains none. Discarded reasoning is therefore included as empty messages.
     if (kept.some(({ role }) => role === 'reasoning')) return kept
     const emptied = discarded.filter(({ role }) => role === 'reasoning').map(({ id, role }) => ({ id, role, content: '' }))
     return [...kept, ...emptied]

@@ -7,9 +7,9 @@ import { openToolParts, type UIToolPart } from './ui-message.ts'
 
 /**
  * Reads the decisions on the pending calls of a run from the last message of `useChat`. A decision is an approval or refusal, possibly with
- * an edited `input`; the output of a tool that the page runs; or the answer to a question, as the output of its call. `pending` are the
- * pending items from the run's result or stored state. Ignores calls that are not pending, so that a client can't run anything else.
- * Returns an empty list if the message contains no decisions. Throws `invalid_message` if the messages are invalid.
+ * an edited `input`; the output of a tool that the page runs; or the answer to a question, which arrives as the output of the call.
+ * `pending` are the pending items from the run's result or stored state. Ignores calls that are not pending, so that a client can't run
+ * anything else. Returns an empty list if the message contains no decisions. Throws `invalid_message` if the messages are invalid.
  */
 export function decisionsFromUI(messages: unknown, pending: readonly PendingItem[]): Decision[] {
   const parts = new Map(openToolParts(messages).map((part) => [part.toolCallId, part]))

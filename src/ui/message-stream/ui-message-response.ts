@@ -16,8 +16,8 @@ export interface SendableRun {
 /** Options for converting a run to a UI message. */
 export interface UIMessageOptions {
   /**
-   * The messages that the client sent. The last message is from the assistant if its calls were decided. In this case, the response
-   * continues that message, and does not send its calls again.
+   * The messages that the client sent. If the last message is from the assistant, the response continues it, and does not send its calls
+   * again.
    */
   originalMessages?: unknown
   /**

@@ -30,7 +30,7 @@ type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' |
  */
 export class UIMessageWriter implements ResponseWriter {
   readonly #options: WriterOptions
-  /** The view of the current step. Earlier steps are no longer needed. */
+  /** The view of the current step. */
   #view: RunView = emptyRunView()
   /** The ids of the calls whose arguments were sent. */
   readonly #available = new Set<string>()
@@ -66,10 +66,7 @@ export class UIMessageWriter implements ResponseWriter {
     return this.#flush()
   }
 
-  /**
-   * Handles missing events. The rest of an incomplete step would be misleading, so the client receives only complete steps, or the answer
-   * at the end.
-   */
+  /** Handles missing events. The client receives only complete steps, or the answer at the end. */
   gap(): string {
     this.#isBehind = true
     this.#hasAsked = true
@@ -107,7 +104,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   #take(event: RunEvent): void {
-    // The pending items are sent before the view is updated, because the view drops them when the run continues.
+    // Sends the pending items first, because `reduceRun` drops them when the run continues.
     if (event.type === Event.RUN_START) this.#sendWaiting([...this.#view.pending.values()])
     reduceRun(this.#view, event)
     switch (event.type) {
@@ -156,10 +153,7 @@ export class UIMessageWriter implements ResponseWriter {
     else this.#send({ type: 'tool-output-available', toolCallId, output: structured(event.result) })
   }
 
-  /**
-   * Sends the arguments of a call. Skips a call if the client already has its result or has to run it, because the client would treat the
-   * repeated call as a new call.
-   */
+  /** Sends the arguments of a call, unless the client already has the call. The client would treat a repeated call as a new call. */
   #call(toolCallId: string, toolName: string, input: JsonObject): void {
     const { known } = this.#options
     const knows = known === undefined || hasCall(known.get(toolCallId))
@@ -181,7 +175,7 @@ export class UIMessageWriter implements ResponseWriter {
     this.#available.add(toolCallId)
   }
 
-  /** Sends the pending items for which the run paused before it was resumed. A client that reads the run from the beginning needs them. */
+  /** Sends the items that the run was waiting for before it was resumed. A client that reads the run from the beginning needs them. */
   #sendWaiting(waiting: readonly WaitingItem[]): void {
     for (const item of waiting) {
       this.#wait(item)
@@ -197,7 +191,7 @@ export class UIMessageWriter implements ResponseWriter {
       this.#available.add(toolCallId)
       this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args, providerMetadata: metadataOf(item) })
     } else if (kind !== 'question') this.#call(toolCallId, tool, args)
-    // The tool ran until it asked its question. The page now has to provide the output of the call.
+    // The page has to provide the answer as the output of the call.
     else this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
     if (isYesOrNo(item)) this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
     if (kind === 'question') this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
@@ -208,7 +202,7 @@ export class UIMessageWriter implements ResponseWriter {
     const toolCallId = idOnPage(event)
     const { known } = this.#options
     const isShown = this.#available.has(toolCallId) || (!this.#hasAsked && (known === undefined || known.has(toolCallId)))
-    // Calls of the run itself are skipped, because their end events follow.
+    // Calls of the run itself are skipped, because they have end events.
     if (isOwnCall(event) || !isYesOrNo(event) || !isShown) return
     const agent = event.path?.at(-1)?.agent
     if (!event.approved) this.#send({ type: 'tool-output-denied', toolCallId })
@@ -278,8 +272,8 @@ export class UIMessageWriter implements ResponseWriter {
 const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
 
 /**
- * Whether the client already has this call, so that the call must not be sent again. This is the case if the client has the output. It is
- * also the case if the call was approved or refused in an earlier step, because the client searches only the last step for the call.
+ * Whether the call must not be sent again. A client that has the output already has the call. If the call was decided in an earlier step,
+ * the client would show it twice, because the client searches only the last step for it.
  */
 function hasCall(part: UIToolPart | undefined): boolean {
   return part !== undefined && (part.state.startsWith('output-') || (part.state === 'approval-responded' && part.isEarlier === true))

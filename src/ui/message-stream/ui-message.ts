@@ -14,7 +14,7 @@ export interface UIToolPart {
   output: unknown
   /** The parts of the output, if it contains images or files. */
   content?: { part: JsonObject; path: string }[]
-  /** Whether the output is preliminary, so that more output was expected. */
+  /** Whether the output is preliminary: the call had not ended yet. */
   isPreliminary: boolean
   errorText: string
   /**

@@ -23,7 +23,7 @@ export function withPiece(delta: Delta, piece: string): Delta {
   return delta.type === 'TOOL_INPUT_DELTA' ? { ...delta, json: piece } : { ...delta, text: piece }
 }
 
-/** Removes the deltas of a response that was cut off from a list of events. A `MODEL_RETRY` with `discards` has made them obsolete. */
+/** Removes the deltas of a response that a `MODEL_RETRY` has discarded. */
 export function withoutVoid<Entry extends { event: RunEvent }>(entries: readonly Entry[], { meta: { runId } }: RunEvent): Entry[] {
   const from = entries.findLastIndex(({ event: { type, meta } }) => type === 'MODEL_START' && meta.runId === runId)
   const isVoid = ({ type, meta }: RunEvent) => pieces.has(type) && meta.runId === runId

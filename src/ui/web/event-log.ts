@@ -215,7 +215,7 @@ interface Entry {
   each(): Iterable<LoggedEvent>
 }
 
-/** An event that is not a piece of a text. It is stored as an object or as JSON, in the form in which it was added. */
+/** An event that is not a piece of a text, stored as an object or as JSON. */
 class WholeEvent implements Entry, ReadEvent {
   readonly id: number
   readonly type: string

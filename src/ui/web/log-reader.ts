@@ -45,7 +45,7 @@ export class LogReader implements SseSource {
   constructor(log: EventLog, options: LogReaderOptions = {}) {
     this.#log = log
     this.#options = options
-    // A number beyond the newest event comes from an earlier log. Without this limit, the reader would skip all events up to that number.
+    // A number beyond the newest event comes from an earlier log. The reader then continues after the newest event.
     this.#place = Math.min(options.after ?? 0, log.lastId)
   }
 

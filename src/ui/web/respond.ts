@@ -66,7 +66,7 @@ export class RunResponses {
   #ended: EndedRun | undefined
   readonly #leave: () => void
   #open = 0
-  /** The number of open responses whose format can't remove parts that were already sent. */
+  /** The number of open responses that can't remove text that they have already sent. */
   #openForGood = 0
 
   /** `leave` is called if no client reads the run any more and the run should not continue without one. */
@@ -85,7 +85,7 @@ export class RunResponses {
     this.#log.wake()
   }
 
-  /** Whether every open response can remove parts that were already sent from its client. */
+  /** Whether all open responses can remove text that they have already sent. */
   get takesBack(): boolean {
     return this.#openForGood === 0
   }

@@ -10,8 +10,8 @@ export interface ResponseFormat {
   /** Headers to add to those of an event stream. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Whether the format can remove the part of a model's response that was already written, after a `MODEL_RETRY` with `discards`. Default
-   * false: if a model's response is cut off, the run ends with `model_error` instead of requesting that response again.
+   * Whether a writer can remove text that it has already sent, when it gets a `MODEL_RETRY` with `discards`. Default false: if a model's
+   * response is cut off, the run ends with `model_error` instead of requesting that response again.
    */
   takesBack?: boolean
   /**
