@@ -2,7 +2,7 @@ import { isJsonObject } from '../core/messages.ts'
 import { ToolNames } from '../tools/call/written-name.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
 
-/** The tools that a parser knows. Resolves the names that models write, and provides the schemas for untyped values. */
+/** The tools that a model may call. */
 export class DeclaredTools {
   readonly #tools: Map<string, ToolDefinition> = new Map()
   #written: ToolNames | undefined
@@ -20,8 +20,8 @@ export class DeclaredTools {
   }
 
   /**
-   * Returns the declared tool that a written name refers to. This is the tool with exactly this name. If there is no such tool, it is the
-   * only tool whose name is the same when decoration, case and escapes are ignored.
+   * Returns the name of the tool with exactly this name, or of the only tool with a similar name. Differences in case, escapes and added
+   * markup are ignored.
    */
   resolve(written: string): string | undefined {
     if (this.#tools.has(written)) return written
@@ -35,14 +35,13 @@ export class DeclaredTools {
     return isJsonObject(properties) ? (properties as Record<string, JsonSchema>) : undefined
   }
 
-  /** The schema of one argument. */
   property(name: string, argument: string): JsonSchema | undefined {
     const properties = this.properties(name)
     const schema = properties !== undefined && Object.hasOwn(properties, argument) ? properties[argument] : undefined
     return isJsonObject(schema) ? schema : undefined
   }
 
-  /** The argument that a value without a name is for: the tool's only argument, or its only required argument. */
+  /** The tool's only argument, or its only required argument. A value without a name is for this argument. */
   onlyArgument(name: string): string | undefined {
     const keys = Object.keys(this.properties(name) ?? {})
     if (keys.length === 1) return keys[0]
@@ -50,13 +49,12 @@ export class DeclaredTools {
     return Array.isArray(required) && required.length === 1 && typeof required[0] === 'string' ? required[0] : undefined
   }
 
-  /** Whether the tool declares all these arguments. */
   declares(name: string, args: Record<string, unknown>): boolean {
     const properties = this.properties(name)
     return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key))
   }
 
-  /** The name of the only declared tool, if there is exactly one tool and `args` fit its properties. Used for a call without a name. */
+  /** The name of the only declared tool, if the arguments fit it. Used for a call without a name. */
   onlyToolFor(args: Record<string, unknown>): string | undefined {
     const [name, ...others] = this.#tools.keys()
     if (name === undefined || others.length > 0) return undefined

@@ -2,7 +2,7 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import type { DeclaredTools } from './declared-tools.ts'
 import type { Cursor } from './reader/cursor.ts'
 
-/** The parts that a parser found in a model's text, in order. Text never contains markup of a call. */
+/** A part of a model's text: text without calls, a call, or a call that can't be parsed. */
 export type TextToolEvent =
   | { type: 'text'; text: string }
   /** A complete call. `repairs` lists what had to be corrected to parse the call. Absent if nothing was corrected. */
@@ -21,8 +21,7 @@ export interface TextToolCall {
 }
 
 /**
- * Receives the output of a parser. The texts passed to the four methods, joined in order, are identical to the input. A caller can
- * therefore show a call as text instead of running it.
+ * Receives the output of a parser. The strings passed to the four methods, joined in order, are identical to the input.
  *
  * Contract: methods are called synchronously and in order. They must not throw, and are not awaited.
  */
@@ -31,10 +30,7 @@ export interface TextToolSink {
   /** `raw` is the markup that the call was read from. */
   call(call: TextToolCall, raw: string): void
   reject(raw: string, reason: string): void
-  /**
-   * Called for markup without content (wrappers, stray closing tags). If the model made up a tool result, also called for that result and
-   * for all text after it.
-   */
+  /** Called for wrappers and stray closing tags. Also called for a tool result that the model made up, and for all text after it. */
   skipped?(raw: string): void
 }
 
@@ -43,7 +39,7 @@ export type EndReason = 'stop' | 'length'
 
 /** Reads the calls in one response as it arrives. */
 export interface TextToolParser {
-  /** Reads one piece and returns the events that it completed. Never throws. */
+  /** Reads the next chunk and returns the events that the chunk completed. Never throws. */
   push(chunk: string): TextToolEvent[]
   /** Ends the response (default: `'stop'`). The parser can't be used afterwards. */
   end(reason?: EndReason): TextToolEvent[]
@@ -62,24 +58,20 @@ export interface PastResult {
   isError?: boolean
 }
 
-/**
- * Waits for characters. `feed` reads the characters that it needs at the cursor. It is called again with each new piece until it returns
- * true.
- */
+/** Reads characters that may arrive in several chunks. `feed` is called with each new chunk until it returns true. */
 export interface Wait {
   feed(cursor: Cursor): boolean
 }
 
 /**
- * How a reading ended, which determines what happens to the characters that were read since the last call or rejection. `'done'`: the
- * characters are skipped. `'text'`: the characters were not a call, and are passed on as text. Parsing continues at the cursor, so a reader
- * that has read too far must move the cursor back.
+ * How a reading ended. `'done'`: the characters read since the last call or rejection are skipped. `'text'`: these characters are passed on
+ * as text. Parsing continues at the cursor.
  */
 export type ReadingEnd = 'done' | 'text'
 
 /**
- * The reading of a call, written as a generator. The generator yields a `Wait`, and is resumed once the wait is satisfied or the response
- * has ended. If the generator returns another reading, that reading continues at the cursor.
+ * A generator that reads a call. It yields a `Wait` for more characters, and is resumed once they have been read or the response has ended.
+ * A reading that it returns continues at the cursor.
  */
 export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 
@@ -87,11 +79,10 @@ export interface Reading extends Generator<Wait, ReadingEnd | Reading, void> {}
 export interface CallReading {
   readonly cursor: Cursor
   readonly tools: DeclaredTools
-  /** The marker that started this reading. `''` if the call has no marker. */
+  /** The opening marker of the call. `''` if the call has no marker. */
   readonly opener: string
   /**
-   * Whether the reading started at the start of a line, after a colon, or after another call. False if other words precede it on the same
-   * line.
+   * Whether the call is at the start of a line, after a colon, or after another call. False if other words precede the call on its line.
    */
   readonly alone: boolean
   /** Whether the response was cut off at its length limit. Unfinished calls must then not be reported. */
@@ -110,23 +101,23 @@ export type ReadBody = (reading: CallReading) => Reading
 /** Markers that start a call, and the reader for the text after them. */
 export interface Envelope {
   readonly open: readonly string[]
-  /**
-   * Markers that are skipped if they are left over after a call. Closing markers that are part of the call itself are handled by the body
-   * reader.
-   */
+  /** Closing markers to skip after a call. `read` itself handles the closing markers that are part of the call. */
   readonly close?: readonly string[]
   readonly read: ReadBody
   /** Whether the opening marker counts only at the start of a line, possibly after blanks. */
   readonly lineStart?: true
   /** Whether the opening marker also counts inside a code fence and after a backtick. Used for markers that are code fences themselves. */
   readonly inFence?: true
-  /** Whether the opening marker also counts if the text before it announces an example. Control tokens always count. */
+  /**
+   * Whether the opening marker also counts if the text before it announces an example. Special tokens, such as `<|tool_call|>`, always
+   * count.
+   */
   readonly inExample?: true
 }
 
 /**
- * A form of calls without a marker. If `starts` is given, `read` is tried at each of these characters outside code, even in the middle of a
- * line. Otherwise, `read` is tried outside code fences, at each line that begins like the name of a declared tool.
+ * A form of calls without a marker. `read` is tried at each character of `starts`. Default: at each line that starts like the name of a
+ * declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]

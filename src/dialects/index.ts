@@ -32,7 +32,7 @@ export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect 
   return found
 }
 
-/** Wraps a sink whose functions may be async, contrary to their types. A rejection becomes a warning of the process. */
+/** Wraps a sink whose functions may be async, contrary to their types. A rejection is emitted as a process warning. */
 function heardSink(sink: TextToolSink): TextToolSink {
   const warn = (error: unknown) => process.emitWarning(messageOf(error), { type: 'ToolloopSinkFailure' })
   return {
@@ -43,10 +43,7 @@ function heardSink(sink: TextToolSink): TextToolSink {
   }
 }
 
-/**
- * Creates a parser that reports to `sink` instead of returning events. Used by callers that handle each piece immediately, such as the
- * agent loop.
- */
+/** Creates a parser that reports to `sink` instead of returning events. Used by the agent loop. */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
   const { dialect, tools, ...rest } = options
   return new DialectParser(findDialect(dialect), heardSink(sink), tools === undefined ? rest : { ...rest, tools: definitionsOf(tools) })
@@ -55,14 +52,12 @@ export function openTextToolParser(options: TextToolParserOptions, sink: TextToo
 /**
  * Creates a parser that reads the calls in one response of a model as it arrives:
  *
- * ```ts
- * const parser = createTextToolParser({ dialect: 'hermes', tools })
- * for await (const delta of response) for (const event of parser.push(delta)) …
- * for (const event of parser.end()) …
+ * ```ts const parser = createTextToolParser({ dialect: 'hermes', tools }) for await (const delta of response) for (const event of
+ * parser.push(delta)) … for (const event of parser.end()) …
  * ```
  *
  * Text is returned immediately. A call is returned by the `push` that completes it. Events are in the order of the response. The result
- * does not depend on how the response is split into pieces, except that text may be split into several events.
+ * does not depend on how the response is split into chunks, except that text may be split into several events.
  */
 export function createTextToolParser(options: TextToolParserOptions = {}): TextToolParser {
   checkOptionNames(options, optionNames, 'a parser')

@@ -96,7 +96,7 @@ export function writeJson(value: unknown, dialect: Dialect): string {
   return text
 }
 
-/** Markers that can occur only inside JSON strings. */
+/** Matches a marker that can occur in JSON only inside a string. */
 const jsonMarker = /^[^[{"\d]|^\[[A-Z_/]/
 
 /**
@@ -122,14 +122,12 @@ export function renderTaggedResults(dialect: Dialect, results: readonly PastResu
     .join('\n')
 }
 
-/** Renders results as `<tool_response>` elements that contain text. */
 export function renderTextResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
     .map(({ content, isError }) => `<tool_response>\n${isError ? 'Error: ' : ''}${defuse(content, dialect)}\n</tool_response>`)
     .join('\n')
 }
 
-/** Renders results as `<tool_response>` elements that contain JSON. */
 export function renderJsonResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
     .map(({ name, content, isError }) => {
@@ -139,7 +137,6 @@ export function renderJsonResults(dialect: Dialect, results: readonly PastResult
     .join('\n')
 }
 
-/** Renders calls as `<tool_call>` elements that contain JSON. */
 export function renderJsonCalls(dialect: Dialect, calls: readonly PastCall[]): string {
   return calls.map((call) => renderJsonCall(dialect, call)).join('\n')
 }
@@ -149,8 +146,8 @@ export function renderJsonCall(dialect: Dialect, { name, arguments: args }: Past
 }
 
 /**
- * Returns a call's arguments as texts, for formats without escapes. Returns undefined if an argument can't be written this way, or contains
- * a marker of the dialect or of `tags`. Such a call must be written as JSON.
+ * Returns a call's arguments as strings, for formats without escapes. Returns undefined if an argument contains a marker or doesn't fit the
+ * format. The call must then be written as JSON.
  */
 export function plainTexts(
   dialect: Dialect,

@@ -7,7 +7,7 @@ export const thinkingTags: readonly (readonly [open: string, close: string])[] =
   ['<think>', '</think>'],
   // MiniMax-M3: https://github.com/vllm-project/vllm/issues/48663
   ['<mm:think>', '</mm:think>'],
-  // Amazon Nova, and models that are asked for it
+  // Amazon Nova, and other models if the prompt asks for this tag
   ['<thinking>', '</thinking>'],
   // gpt-oss at Amazon Bedrock: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-openai.html
   ['<reasoning>', '</reasoning>'],

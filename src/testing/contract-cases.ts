@@ -34,7 +34,7 @@ export function defineCases<Case extends { name: string }>(
   })
 }
 
-/** Runs `run`, which may open any number of worlds, and closes these worlds afterwards. */
+/** Passes `run` a function that opens a world, and finally closes all worlds that `run` has opened. */
 export async function withWorlds<World extends { close(): Promise<void> }>(
   open: () => Promise<World>,
   run: (place: () => Promise<World>) => Promise<void>,

@@ -17,17 +17,14 @@ const cases: readonly JournalCase[] = [...crashCases, ...previewCases, ...record
 
 /**
  * Tests that a journal fulfills the contract of `Journal`: recovery of a run whose process dies at any moment, ownership of a run by one
- * process, decisions, and queries for stored runs. `make` creates an empty place that stores runs. The suite opens several journals on the
- * same place, as several processes would. It simulates the death of a process by stopping a run between two steps and closing its journal.
+ * process, decisions, and queries for stored runs. `make` creates an empty place that stores runs, such as a database. The suite opens
+ * several journals on the same place, to simulate several processes. A process dies when the suite stops its run between two steps and
+ * closes its journal.
  *
  * Defines one `describe` with one `it` per case.
  *
- * ```ts
- * import { describe, expect, it } from 'vitest'
- * testJournal('my journal', async () => {
- *   const database = await createDatabase()
- *   return { open: () => myJournal(database.url), remove: () => database.drop() }
- * }, { describe, it, expect })
+ * ```ts import { describe, expect, it } from 'vitest' testJournal('my journal', async () => { const database = await createDatabase()
+ * return { open: () => myJournal(database.url), remove: () => database.drop() } }, { describe, it, expect })
  * ```
  */
 export function testJournal(name: string, make: MakeJournal, api: TestApi, options: TestJournalOptions = {}): void {

@@ -30,13 +30,12 @@ const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failu
  * Tests that a driver fulfills the contract of `ChatModel`: the content of responses and requests, and the behavior if the provider fails
  * or the caller aborts. The tests use real HTTP. Each case starts its own mock provider.
  *
- * `create` is called once per server with the settings of the case. It must honor `maxRetries`; waits between attempts should be short.
- * Defines one `describe` with one `it` per case. The longest case takes just over a second, because its provider asks the client to wait
- * that long.
+ * `create` receives a running server and the settings of the case. The model must honor `maxRetries`, and should wait only briefly between
+ * attempts. Defines one `describe` with one `it` per case. The longest case takes just over a second, because its provider asks the client
+ * to wait that long.
  *
- * ```ts
- * import { describe, expect, it } from 'vitest'
- * testModel('my driver', (server, { maxRetries }) => myDriver({ baseURL: server.baseURL, maxRetries }), { describe, it, expect })
+ * ```ts import { describe, expect, it } from 'vitest' testModel('my driver', (server, { maxRetries }) => myDriver({ baseURL:
+ * server.baseURL, maxRetries }), { describe, it, expect })
  * ```
  */
 export function testModel(name: string, create: CreateModel, api: TestApi, options: TestModelOptions = {}): void {

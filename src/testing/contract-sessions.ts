@@ -16,19 +16,14 @@ export interface TestSessionsOptions {
 const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waitingCases, ...crashCases, ...replacingCases, ...ownerCases]
 
 /**
- * Tests that a session store fulfills the contract of `Sessions`: storing and reading messages, ownership if several runs want the same
- * session, and the state of a session while a run waits, or after a process has died at any moment. `make` creates an empty place that
- * stores sessions. The suite opens several `Sessions` on the same place, as several processes would, and closes them to simulate the death
- * of a process.
+ * Tests that a session store fulfills the contract of `Sessions`: storing and reading messages, ownership of a session by one run, and the
+ * state of a session while a run waits or after a process has died. `make` creates an empty place that stores sessions, such as a database.
+ * The suite opens several `Sessions` on the same place, to simulate several processes, and closes them to simulate the death of a process.
  *
  * Defines one `describe` with one `it` per case.
  *
- * ```ts
- * import { describe, expect, it } from 'vitest'
- * testSessions('my sessions', async () => {
- *   const database = await createDatabase()
- *   return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
- * }, { describe, it, expect })
+ * ```ts import { describe, expect, it } from 'vitest' testSessions('my sessions', async () => { const database = await createDatabase()
+ * return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() } }, { describe, it, expect })
  * ```
  */
 export function testSessions(name: string, make: MakeSessions, api: TestApi, options: TestSessionsOptions = {}): void {

@@ -1,2 +1,1 @@
-/** The message to the model if its response ended inside a call. */
 export const cutReason = 'The response was cut before the call was complete. Send the call again, shorter if need be.'

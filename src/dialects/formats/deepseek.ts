@@ -32,9 +32,7 @@ export const deepseekEnvelopes: readonly Envelope[] = spellings.flatMap(([bar, j
   ]
 })
 
-/**
- * Returns the text after the separator, which is the name in V3's form. If only a fence follows the separator, returns the text before it.
- */
+/** V3 writes the name after the separator, and V3.1 before it. */
 function nameIn(head: string, separator: string): string {
   const [before = '', behind = ''] = head.split(separator)
   const name = behind.replace(/```\w*\s*$/, '').trim()

@@ -4,7 +4,6 @@ import { readToolCallTag } from '../bodies/tags/tool-call-tag.ts'
 import type { Dialect, Envelope } from '../dialect.ts'
 import { describeToolsAsJson, promptWith, renderJsonCalls, renderJsonResults } from '../render.ts'
 
-/** An envelope around JSON calls. */
 export function jsonEnvelope(open: string, close: string): Envelope {
   return { open: [open], close: [close], read: jsonBody({ close: [close], open: [open] }) }
 }

@@ -34,7 +34,7 @@ const functionNameTags = callTags({
   closeWrap: ['</functions>'],
 })
 
-/** Returns the envelopes for a call's tag, with and without its wrappers. */
+/** Returns the envelopes for calls with and without an element around them. */
 function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: readonly string[]): Envelope[] {
   const [beginning = ''] = tags.call
   return [
@@ -74,7 +74,6 @@ function* readXaiCall(reading: CallReading): Reading {
 /** The characters around `DSML`: the token's own bars, and the variants that servers and models write. */
 const dsmlBars = ['｜', '|', '｜｜', '||', '‖', ' | ']
 
-/** Returns the envelopes for calls whose tags share a prefix. */
 function prefixedEnvelopes(prefix: string): Envelope[] {
   return taggedEnvelopes(tagsWith(prefix), [`<${prefix}function_calls>`, `<${prefix}tool_calls>`], [`<${prefix}invoke name`])
 }

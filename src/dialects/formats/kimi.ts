@@ -8,8 +8,9 @@ const sectionEnds = ['<|tool_calls_section_end|>', '<|tool_call_section_end|>']
 const named: NamedJsonOptions = { separators: ['<|tool_call_argument_begin|>'], open: [begin], close: [end, ...sectionEnds] }
 
 /**
- * Reads `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`, inside a section. The names of the section's
- * tokens may be in the plural or the singular. https://huggingface.co/moonshotai/Kimi-K2-Instruct/blob/main/docs/tool_call_guidance.md
+ * Reads `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`, as Kimi K2 writes it. The tokens around the
+ * calls may be written `tool_calls_section` or `tool_call_section`.
+ * https://huggingface.co/moonshotai/Kimi-K2-Instruct/blob/main/docs/tool_call_guidance.md
  */
 export const kimiEnvelopes: readonly Envelope[] = [
   {

@@ -11,7 +11,7 @@ import { describeTools, promptWith, writeJson } from '../render.ts'
 const input = 'Action Input:'
 const inputLabel = markerSet([input])
 const lineEnd = markerSet(['\n'])
-/** The starts of lines that end an action input that is not JSON. */
+/** An action input that is not JSON ends before a line that starts with one of these words. */
 const ends = markerSet(['Observation:', 'Thought:', 'Final Answer:', 'Action:'].map((word) => `\n${word}`))
 
 /**

@@ -20,7 +20,7 @@ import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
 import { solarEnvelopes } from './solar.ts'
 
-/** Markers of Cohere, Doubao, GigaChat, InternLM and Phi-4. The existing readers can read the calls between them. */
+/** Markers of Cohere, Doubao, GigaChat, InternLM and Phi-4. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
@@ -52,7 +52,7 @@ function* readFunctionCalls(reading: CallReading): Reading {
   return (tag.matched === undefined ? readPython : readTags)(reading)
 }
 
-/** Reads a call after a marker whose last character is already the first character of the call's value. */
+/** Reads calls after a marker such as `functools[`, whose bracket is part of the calls. */
 function* readFromBracket(reading: CallReading): Reading {
   reading.cursor.unread(reading.opener.slice(-1))
   const value = new Peek(values)
@@ -61,9 +61,9 @@ function* readFromBracket(reading: CallReading): Reading {
 }
 
 /**
- * Reads calls after a marker of any format, for models that were offered native tool calls but wrote a call as text. The markers include
- * the special tokens of Harmony, Gemma, DeepSeek and Kimi that servers leave in the text, and the tags of all other dialects. Text without
- * a marker is never read as a call.
+ * Reads calls of models that were offered native tool calls but wrote a call as text. Knows the special tokens that servers leave in the
+ * text, such as those of Harmony, Gemma, DeepSeek and Kimi, and the markers of most other dialects. Text without a marker is never read as
+ * a call.
  */
 export const salvage: Dialect = {
   name: 'salvage',

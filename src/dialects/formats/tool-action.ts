@@ -19,7 +19,7 @@ const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
 const tagBorders = markerSet(['>', '<'])
 const commentEnd = markerSet(['-->'])
-/** Markers after a `<` that doesn't start a parameter. */
+/** If one of these follows a `<`, the `<` doesn't start a parameter. */
 const others = markerSet(['!--', '/', ...blankCharacters, ...'0123456789='])
 const contentEnds = markerSet(['</', open])
 
@@ -65,7 +65,7 @@ function* readToolAction(reading: CallReading): Reading {
   const head = yield* readHead(reading)
   if (head === undefined) return 'text'
   const written = head.name.trim()
-  // If the name contains such characters, the quote that was found is not the closing quote.
+  // A name never contains these characters, so the closing quote is missing.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
   const repairs = [...head.repairs, ...nameRepairs(written, name)]
@@ -82,7 +82,7 @@ function* readToolAction(reading: CallReading): Reading {
       const end = new Match(tagEnd)
       if (!end.feed(cursor)) yield end
       if (end.matched !== undefined) break
-      // `</tool_actions>` is the closing tag of another element.
+      // Another element has been closed, such as `</tool_actions>`.
       if (!(yield* skipTag(reading))) return 'text'
       repairs.push('stray closing tag left out')
       continue
@@ -114,8 +114,8 @@ function* readToolAction(reading: CallReading): Reading {
 }
 
 /**
- * Reads the rest of a comment, a stray closing tag or a plain `<`, and returns the entry of the call's `repairs` for it. Returns undefined
- * if the `<` starts a parameter, and `'open'` if the comment or tag has no end.
+ * Skips a comment, a stray closing tag or a plain `<`, and returns an entry for `repairs`. Returns undefined if the `<` starts a parameter,
+ * and `'open'` if the comment or tag has no end.
  */
 function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
   const { cursor } = reading
@@ -147,7 +147,7 @@ interface Head {
 function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
   const blank = new Peek(blanks, false)
   if (!blank.feed(reading.cursor)) yield blank
-  // `<tool_actions>` and other tags with a longer name don't count.
+  // The tag has a longer name, such as `<tool_actions>`.
   if (blank.matched === undefined) return undefined
   const attributes = yield* readAttributes(reading)
   return attributes && { name: attributes.values.name ?? '', empty: attributes.empty, repairs: attributes.repairs }

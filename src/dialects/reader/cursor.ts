@@ -1,23 +1,20 @@
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 
-/**
- * A position in text that arrives in pieces. Only the current piece is examined. The text since the mark is kept in a buffer. The buffer is
- * flattened at most once for each reported call or text.
- */
+/** A position in text that arrives in chunks. `raw` returns the text that was read since `mark`. */
 export class Cursor {
   chunk = ''
   at = 0
   ended = false
-  /** The newest piece, if `chunk` currently contains older characters that are read again. */
+  /** The newest chunk, if `chunk` currently contains older text that is read again. */
   #behind: string | undefined
-  /** The newest piece's offset in the whole text. */
+  /** The newest chunk's offset in the whole text. */
   #base = 0
   #mark = 0
   #marked = false
-  /** The text since the mark, up to the newest piece. */
+  /** The text since the mark, up to the newest chunk. */
   readonly #rope: TextBuffer = new TextBuffer()
 
-  /** Loads the next piece. The previous piece must have been read completely. */
+  /** Loads the next chunk. The previous chunk must have been read completely. */
   load(chunk: string): void {
     if (this.#marked) this.#rope.add(this.#mark <= this.#base ? this.chunk : this.chunk.slice(this.#mark - this.#base))
     this.#base += this.chunk.length
@@ -25,7 +22,7 @@ export class Cursor {
     this.at = 0
   }
 
-  /** Advances to the newest piece after all re-read characters have been read. Returns whether it advanced. */
+  /** Continues with the newest chunk once `chunk` has been read. Returns false if `chunk` is the newest, or has not been read. */
   advance(): boolean {
     if (this.#behind === undefined || this.at < this.chunk.length) return false
     this.chunk = this.#behind
@@ -39,7 +36,7 @@ export class Cursor {
     return this.ended && this.at >= this.chunk.length && this.#behind === undefined
   }
 
-  /** Moves back over the characters that were read last, which must be `text`. */
+  /** Moves the cursor back by `text`, which must be the text that was read last. */
   unread(text: string): void {
     if (text.length <= this.at) {
       this.at -= text.length
@@ -58,7 +55,7 @@ export class Cursor {
   /** Starts recording the text that is read. `prefix` is put before the text. */
   mark(prefix = ''): void {
     const position = this.#position()
-    // The buffer covers everything before the newest piece, including re-read characters.
+    // `#rope` must contain everything before the newest chunk, so also the text that is read again.
     this.#rope.set(this.#behind === undefined ? prefix : prefix + this.chunk.slice(this.at))
     this.#mark = position < this.#base ? this.#base : position
     this.#marked = true

@@ -3,7 +3,7 @@ const kinds = String.raw`(?:(?:an?|another|one|some|two|few|short|simple|brief|q
 const uses = String.raw`(?:(?:function|tool)\s+)?(?:calls?|usage|use|requests?|invocations?)`
 const presents = String.raw`(?:^|[,;]\s+(?=here\b))(?:(?:here(?:['’]?s|\s+is|\s+are)|(?:this|that|below|the\s+following)\s+(?:is|are)|consider|see|take|as)\s+)?`
 
-/** Patterns of a sentence that announces an example. The word `example` alone is not enough. */
+/** Match a sentence that announces an example. The word `example` alone is not enough. */
 const announcements: readonly RegExp[] = [
   /(?:\bfor (?:example|instance)|\be\.g\.?|\bsuch as)\s*[,:]?$/i,
   /^(?:for (?:example|instance)|e\.g\.?)[\s,:].*:$/i,
@@ -11,22 +11,22 @@ const announcements: readonly RegExp[] = [
   new RegExp(String.raw`${presents}${kinds}*examples?\s+(?:\d+|${uses}|of|for|with|would|could|might)\b.*:$`, 'i'),
   /(?:例如|比如|例子|示例)[^:]{0,12}:?$/,
 ]
-/** Patterns of a sentence that describes a hypothetical call, or the format of calls. */
+/** Match a sentence about a hypothetical call, or about the format of calls. */
 const hypotheses: readonly RegExp[] = [
   /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:call|invoke)\b/i,
   /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:use|write|say)\b.*:$/i,
   /\b(?:(?:would|could|might) be|(?:it|this|that|calls?|requests?|functions?|would|could|might) looks?(?: something)? like)(?: this| that| as follows)?\s*:$/i,
   /\b(?:use|used|call|called|invoke|invoked|write|written)\b.{0,40}\blike this\s*:$/i,
 ]
-/** Patterns of a line that says that a format follows. */
+/** Match a line that introduces a format. */
 const forms: readonly RegExp[] = [
   /^(?:\w+ )?(?:syntax|format|schema|template)\s*:$/i,
   /\b(?:syntax|format|schema|template)(?: (?:of|for) .{1,40})? (?:is|looks like)(?: this| as follows)?\s*:$/i,
   /(?:格式|語法|语法)[^:]{0,4}:$/,
 ]
 /**
- * Phrases that say that a call is impossible. A sentence that says that something else is impossible doesn't match, because it may explain
- * why the model makes the call.
+ * Phrases that say that a call is impossible. Phrases such as `I can't know` don't match, because they may explain why the model makes the
+ * call.
  */
 const declines =
   /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible to)(?: \w+)? (?:(?:call|invoke)\b|(?:use|make|execute)\b.{0,40}\b(?:function|tool|call)s?\b)|(?:无法|不能)(?:直接)?(?:调用|使用)/i
@@ -36,8 +36,8 @@ const intends =
 const illustrates = /\b(?:show|give|provide)\b.{0,40}\bexamples?\b/i
 
 /**
- * Whether a line announces an example, so that markup after it is not a call to run. Only the last sentence of the line counts. If that
- * sentence announces the model's next step, the markup is a call: dropping a real call does more harm than running an example.
+ * Whether a line's last sentence announces an example, so that a call after it must not run. If the sentence also announces the model's
+ * next step, the call runs: dropping a real call does more harm than running an example.
  */
 export function announcesExample({ text, own }: LastLine): boolean {
   if (text === '') return false
@@ -47,7 +47,7 @@ export function announcesExample({ text, own }: LastLine): boolean {
   return signs.some((sign) => sign.test(sentence))
 }
 
-/** Whether a line says that the call after it is meant to run, even though an earlier line announced an example. */
+/** Whether a line announces a call. Used after another line has announced an example. */
 export function announcesCall({ text }: LastLine): boolean {
   return endsInColon(text) && intends.test(lastSentence(text)) && !announcesExample({ text, own: false })
 }
@@ -69,7 +69,7 @@ function plain(sentence: string, goesOn: boolean): string {
 
 const sentenceEnds = '.!?。！？'
 
-/** Returns the last sentence. Punctuation at the very end belongs to this sentence. Looks at each character once. */
+/** Returns the last sentence. */
 function lastSentence(text: string): string {
   let at = text.length - 1
   while (at >= 0 && sentenceEnds.includes(text.charAt(at))) at--

@@ -4,15 +4,15 @@ const space = 32
 export const backtick = 96
 const tilde = 126
 
-/** The position is past the start of a line. Only in this state can characters be skipped without being examined. */
+/** The position is past the start of a line. */
 export const midLine = 0
 /** The line has only whitespace so far. */
 const head = 1
-/** The position is in a run of backticks or tildes at the start of the line. */
+/** The line has only backticks or only tildes so far. */
 const run = 2
-/** The position is after a run that opens a fence, unless another backtick follows on the line. */
+/** The backticks or tildes open a fence, unless another backtick follows on the line. */
 const info = 3
-/** The position is after a run that closes the fence, unless other text follows on the line. */
+/** The backticks or tildes close the fence, unless other text follows on the line. */
 const closing = 4
 
 /** Tracks the position within a line, and the open code fence. Fences follow CommonMark, but may be indented by any amount. */
@@ -34,7 +34,6 @@ export class LineState {
     return this.state === head
   }
 
-  /** Starts again, outside any fence. */
   reset(): void {
     this.state = head
     this.fence = 0
@@ -77,7 +76,7 @@ export class LineState {
     }
   }
 
-  /** Advances over text that another reader has read. */
+  /** Advances over text that `step` has not seen. */
   note(text: string): void {
     for (let i = 0; i < text.length; i++) this.step(text.charCodeAt(i))
   }

@@ -4,11 +4,11 @@ import { PatternSet } from '../../core/text/pattern-set.ts'
 export const wide = 128
 
 /**
- * A set of markers that is searched in text, character by character. The depth of a state is the number of characters that may be the start
- * of a marker. Only those characters are held back. No marker may be a prefix of another.
+ * Markers to search for in text, character by character. The depth of a state is the number of last characters that may be the start of a
+ * marker. No marker may be a prefix of another.
  */
 export class MarkerSet extends PatternSet {
-  /** Not 0 for characters that start a marker. In the root state, all other characters can be skipped. */
+  /** Not 0 for characters that start a marker. */
   readonly starts: Uint8Array = new Uint8Array(wide + 1)
 
   constructor(markers: readonly string[]) {
@@ -19,10 +19,7 @@ export class MarkerSet extends PatternSet {
 
 const compiled = new Map<string, MarkerSet>()
 
-/**
- * Returns the set of these markers, compiled once. Use it only for markers from code, not for markers from a model's text, because sets are
- * cached forever.
- */
+/** Returns the set of these markers. Sets are cached forever, so never pass markers from a model's text. */
 export function markerSet(markers: readonly string[]): MarkerSet {
   const key = markers.join('\u0000')
   let set = compiled.get(key)

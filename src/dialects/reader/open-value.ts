@@ -2,8 +2,8 @@ import { JsonScanner } from '../../core/json/json-scanner.ts'
 import { newline } from './line-state.ts'
 
 /**
- * Finds the end of a JSON value that turned out not to be a call. Nothing inside the value is read as a call. Its text is passed on as it
- * arrives. A blank line also ends the value, because the bracket may not have started a value at all.
+ * Finds the end of a JSON value that is not a call, so that nothing inside the value is read as a call. A blank line also ends the value,
+ * because the bracket may not have started a value at all.
  */
 export class OpenValue {
   #json = new JsonScanner({ endsWithLine: true })

@@ -22,8 +22,8 @@ import { type Watch, watchFor } from './watch.ts'
 /** The options of a parser for text calls. */
 export interface ParserOptions {
   /**
-   * The tools that were offered. A call without a marker counts only if it names one of these tools. Their schemas determine the types of
-   * values that are written as text.
+   * The tools that were offered. A call without a marker counts only if it names one of these tools. The tools' schemas determine the types
+   * of values that are written as text.
    */
   tools?: readonly ToolDefinition[]
   /** How to treat a call inside a code fence or backticks. Default: `'text'`. */
@@ -132,7 +132,7 @@ export class DialectParser {
       this.#startReading(envelope, marker)
       return
     }
-    // Only after a call are left-over closing tags skipped, and does a result count as made up by the model.
+    // Left-over closing tags and made-up results can only follow a call.
     if (this.#context.called && !quoted) {
       const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
       if (result || role === 'close') {
@@ -146,11 +146,10 @@ export class DialectParser {
     else if (role === 'think end') this.#think(false)
   }
 
-  /** Switches between thinking and the answer. In thinking, the parser looks for no calls. */
+  /** Switches between the model's thinking, in which calls are not searched for, and its answer. */
   #think(on: boolean): void {
     this.#thinking = on
     this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
-    // The answer begins here.
     if (!on) this.#scanner.reset()
   }
 }
@@ -173,7 +172,7 @@ class ReadingContext implements CallReading {
   readonly #scanner: TextScanner
   /** Whether the reading has reported a call or a rejection. */
   #hasRead = false
-  /** Whether the current text is an example. Undefined until a call or a rejection has been found in it. */
+  /** Whether the call that is being read is only an example. Undefined until a call or a rejection has been found. */
   #example: boolean | undefined
 
   constructor(cursor: Cursor, tools: DeclaredTools, sink: TextToolSink, scanner: TextScanner) {
@@ -183,7 +182,7 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  /** Starts a reading at `opener`. If `evenExamples` is true, a call counts even if the text before it announces an example. */
+  /** Starts a reading at `opener`. If `evenExamples` is true, calls are reported even if the text before them announces an example. */
   open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone
@@ -210,7 +209,7 @@ class ReadingContext implements CallReading {
     this.#sink.reject(raw, reason)
   }
 
-  /** If the text before announces an example, passes on the call or rejection as text and returns true. */
+  /** If the text before the call announces an example, passes on the call as text and returns true. */
   #passedExample(raw: string): boolean {
     this.#hasRead = true
     this.#example ??= this.#scanner.announcesExample

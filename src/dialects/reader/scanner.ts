@@ -4,7 +4,7 @@ import { backtick, LineState, midLine, newline } from './line-state.ts'
 import { type MarkerSet, wide } from './markers.ts'
 import { OpenValue } from './open-value.ts'
 
-/** Returned if `scan` has read the piece to its end. */
+/** Returned if `scan` has read the whole chunk. */
 export const nothing = -1
 /** Returned if `scan` has stopped before a character that may start an unmarked call. */
 export const bareStart = -2
@@ -19,7 +19,7 @@ const beforeAlone = ':：*_-+•>.)'
 /** The markers and characters that a scanner looks for. */
 export interface Lookout {
   readonly markers: MarkerSet
-  /** Not 0 for characters that must be examined in the middle of a line. Most text has few such characters. */
+  /** Not 0 for characters that must be examined in the middle of a line. */
   readonly starts: Uint8Array
   /** Characters that start an unmarked call anywhere. */
   readonly bare: readonly number[]
@@ -28,8 +28,8 @@ export interface Lookout {
 }
 
 /**
- * Finds markers in text that arrives in pieces, even if a marker spans two pieces. Holds back only text that may be the start of a marker,
- * and passes on all other text at once. Looks at each character once.
+ * Finds markers in text that arrives in chunks. Holds back only text that may be the start of a marker, and passes on all other text at
+ * once.
  */
 export class TextScanner {
   readonly line: LineState = new LineState()
@@ -38,12 +38,12 @@ export class TextScanner {
   /** Whether the position where `scan` stopped is at the start of a line, after a colon or after another call. */
   alone = false
   #lookout: Lookout
-  /** The state of the search for markers. It stands for the last characters read that may be the start of a marker. */
+  /** The state of the search, which identifies the held-back start of a marker. */
   #node: number
   /** The state of the line before the marker that is being read. */
   readonly #before: LineState = new LineState()
   readonly #value: OpenValue = new OpenValue()
-  /** The last part of the text that was passed on. */
+  /** The end of the text that was passed on. */
   #lead = ''
   /** The last character that was passed on and is not blank. */
   #last = ''
@@ -55,13 +55,13 @@ export class TextScanner {
     this.#node = lookout.markers.root
   }
 
-  /** Changes the markers to look for. No text may be held back when this is called. */
+  /** Changes the markers to look for. Must not be called while text is held back. */
   watch(lookout: Lookout): void {
     this.#lookout = lookout
     this.#node = lookout.markers.root
   }
 
-  /** Scans from the cursor on. Returns the index of the marker after which it stopped, `bareStart`, or `nothing`. */
+  /** Reads up to the next marker, and returns the marker's index. Otherwise returns `bareStart` or `nothing`. */
   scan(cursor: Cursor): number {
     const { chunk } = cursor
     const from = cursor.at
@@ -106,7 +106,7 @@ export class TextScanner {
     return nothing
   }
 
-  /** Passes on as text the marker or character at which `scan` stopped. */
+  /** Passes on a marker or character as text. */
   pass(text: string): void {
     this.#out(text)
     this.#remember(text)
@@ -117,7 +117,10 @@ export class TextScanner {
     this.line.copyFrom(this.#before)
   }
 
-  /** Passes on text from a reader that found no call. If the text is the start of an unmarked value, the rest of the value is text too. */
+  /**
+   * Passes on text in which a reader found no call. If the text is the start of a JSON value, the rest of the value is not searched for
+   * calls either.
+   */
   passRead(text: string, unmarked: boolean): void {
     this.line.note(text)
     if (unmarked) this.#value.enter(text)
@@ -132,7 +135,7 @@ export class TextScanner {
     this.#forget()
   }
 
-  /** Forgets the text so far, because another text begins here. No text may be held back when this is called. */
+  /** Forgets the text so far. Must not be called while text is held back. */
   reset(): void {
     this.line.reset()
     this.#forget()
@@ -146,10 +149,7 @@ export class TextScanner {
     if (held !== '') this.pass(held)
   }
 
-  /**
-   * Passes on `held` and the next `length` characters of the chunk from `from` on. If `length` is negative, the end of `held` is not passed
-   * on.
-   */
+  /** Passes on `held` and `length` characters of the chunk. If `length` is negative, the end of `held` stays held back. */
   #release(held: string, chunk: string, from: number, length: number): void {
     const total = held.length + length
     if (total <= 0) return
@@ -170,7 +170,7 @@ export class TextScanner {
 
   #remember(text: string): void {
     this.#last = lastOf(text) || this.#last
-    // `#lead` is cut only occasionally, because cutting flattens the text.
+    // Cutting is slow for long text, so `#lead` is cut only occasionally.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
       this.#lead += text
@@ -178,16 +178,12 @@ export class TextScanner {
     }
   }
 
-  /**
-   * Cuts `#lead` to its maximum length and returns it. It is cut before it is read, because reading flattens it, and flattening a short
-   * text is cheap.
-   */
+  /** Cuts `#lead` to its maximum length and returns it. A long text would be slow to read. */
   #cutLead(): string {
     if (this.#lead.length > leadLength) this.#lead = this.#lead.slice(-leadLength)
     return this.#lead
   }
 
-  /** Whether the text so far announces that an example follows. */
   get announcesExample(): boolean {
     const line = lastLineOf(this.#cutLead())
     return this.line.example ? !announcesCall(line) : announcesExample(line)
@@ -203,7 +199,7 @@ export class TextScanner {
   #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
     if (this.#value.open) return false
     const { line } = this
-    // A fence that contains calls is read as a whole, so a call inside a fence does not start a reading.
+    // Calls in a fence are found by the reader of the fence.
     if (line.fence !== 0 && !line.afterCall) return false
     const named = line.atHead && this.#lookout.bareAtHead.has(code)
     if (!named && !this.#lookout.bare.includes(code)) return false

@@ -7,7 +7,7 @@ import { type Lookout, nothing, TextScanner } from './scanner.ts'
 export interface ThinkingSink {
   text(text: string): void
   reasoning(text: string): void
-  /** Called when all text so far turns out to be thinking: an end tag has arrived, and its start tag was part of the prompt. */
+  /** Called if the text so far turns out to be thinking, because an end tag has arrived without a start tag. */
   thoughtSoFar(): void
 }
 
@@ -25,9 +25,9 @@ function lookoutFor(markers: readonly string[]): Lookout {
 }
 
 /**
- * Divides a response into thinking and answer as it arrives. Thinking is the text between thinking tags at the start of the response, or
- * before an end tag whose start tag was part of the prompt. Tags in code, and tags later in the response, are ordinary text. Markers of the
- * model's format around the answer, and special tokens at its end, are removed. In a JSON answer, such markers are kept as text.
+ * Divides a response into thinking and answer as it arrives. Thinking is the text between thinking tags at the start of the response. If
+ * the start tag was part of the prompt, only the end tag is needed. Tags in code or later in the response are text. The model's own markers
+ * around the answer are removed, except in JSON.
  */
 export class ThinkingReader {
   readonly #sink: ThinkingSink
@@ -42,7 +42,7 @@ export class ThinkingReader {
   /** The end tag of the current thinking. If undefined, any end tag counts. */
   #endTag: string | undefined
   #hasTag = false
-  /** The number of characters that have been read (`#length`), and of those before the answer (`#prefixLength`). */
+  /** The number of characters so far, and the number of those before the answer. */
   #length = 0
   #prefixLength = 0
   /** Blanks at the start. They belong to the answer if no tag follows. */
@@ -65,7 +65,7 @@ export class ThinkingReader {
     return this.#prefixLength
   }
 
-  /** Whether the whole text was read as thinking, but contained no thinking tag. */
+  /** Whether the whole text was read as thinking although it contained no thinking tag. */
   get isUnproven(): boolean {
     return this.#state === 'thinking' && !this.#hasTag
   }
@@ -106,7 +106,7 @@ export class ThinkingReader {
     else this.#scanner.pass(token)
   }
 
-  /** Whether a token is a tag of struck text in HTML. */
+  /** Whether a token is an HTML tag: `<s>`, or `</s>` after `<s>`. */
   #strikes(token: string): boolean {
     const isTag = strikeTags.includes(token) && (token === strikeTags[0] || this.#isStruck)
     if (isTag) this.#isStruck = token === strikeTags[0]
@@ -120,7 +120,7 @@ export class ThinkingReader {
     const isCode = line.fence !== 0 || line.inCode
     if (!this.#counts(tag, isEnd, isCode)) {
       this.#scanner.pass(tag)
-      // The answer has only mentioned such a tag. From now on, an end tag no longer turns the text so far into thinking.
+      // The answer mentions a thinking tag, so a later end tag may be a mention too.
       if (this.#state === 'answer' && !isCode) this.#state = 'plain'
       return
     }
@@ -194,7 +194,6 @@ export class ThinkingReader {
   }
 }
 
-/** A divided text. */
 export interface DividedText {
   /** The text before the answer, as written: tags, thinking and blanks. */
   prefix: string

@@ -10,7 +10,7 @@ function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
 }
 
-/** Reads blanks. Then `next` is the character after the blanks, which has not been read, or -1 at the end. */
+/** Reads blanks. Then `next` is the code of the next character, which has not been read. It is -1 at the end. */
 export class Blanks implements Wait {
   text = ''
   next = -1
@@ -39,7 +39,7 @@ export class Until implements Wait {
   readonly #set: MarkerSet
   readonly #read: TextBuffer = new TextBuffer()
   #node: number
-  /** The number of characters left to read. It keeps a limited search from scanning a long piece repeatedly. */
+  /** The number of characters left to read. */
   #room: number
 
   constructor(set: MarkerSet, limit: number = noLimit) {

@@ -13,10 +13,10 @@ export interface Watched {
   readonly role?: MarkerRole
 }
 
-/** Quotes also start an unmarked call, because a call may be written as a string. */
+/** A call may be written as a string, so a quote may start a call. */
 const quotes = [34, 39]
 
-/** A dialect prepared for the scanner: the markers and characters to look for, and the meaning of each marker. */
+/** The markers and characters of a dialect to look for in a response, and the meaning of each marker. */
 export class Watch {
   /** The markers to look for while the model thinks. */
   readonly thinkLookout: Lookout
@@ -44,7 +44,7 @@ export class Watch {
     }
     for (const envelope of dialect.envelopes) for (const marker of envelope.close ?? []) add({ marker, role: 'close' })
     for (const marker of dialect.resultMarkers) add({ marker, role: marker.endsWith(':') ? 'result line' : 'result' })
-    // A character can't start both an unmarked call and a marker.
+    // A character that starts calls without a marker can't also start a tag.
     for (const [open, close] of thinkingTags) {
       if (bareCodes.includes(open.charCodeAt(0))) continue
       add({ marker: open, role: 'think' })
@@ -57,7 +57,7 @@ export class Watch {
     this.thinkLookout = lookoutFor(this.#thinkWatched, [])
   }
 
-  /** The markers and characters to look for in an answer, if tools with these names were offered. */
+  /** What to look for in an answer. `names` are the names of the tools that were offered. */
   lookout(names: readonly string[]): Lookout {
     if (this.bareName === undefined || names.length === 0) return this.#lookout
     return { ...this.#lookout, bareAtHead: new Set([...quotes, ...names.map((name) => name.charCodeAt(0))]) }
@@ -75,17 +75,17 @@ export class Watch {
 function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Lookout {
   const starts = new Uint8Array(wide + 1)
   for (const code of [newline, backtick, ...bare]) starts[Math.min(code, wide)] = 1
-  // Markers that count only at the start of a line are excluded, because they begin with ordinary letters.
+  // Markers that count only at the start of a line begin with ordinary letters, which are too frequent to examine elsewhere.
   const anywhere = watched.filter(({ envelope, role }) => envelope?.lineStart === undefined && role !== 'result line')
   for (const { marker } of anywhere) starts[Math.min(marker.charCodeAt(0), wide)] = 1
   return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
 }
 
-/** Maximum number of tool sets for which a prepared dialect is cached. */
+/** Maximum number of cached `Watch` objects for each dialect. */
 const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
-/** Returns the prepared dialect. A dialect with tags that are named like tools is prepared for these tool names. */
+/** Returns the dialect's `Watch`. Cached for each set of tool names if the dialect uses them as tags. */
 export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
   const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
   const key = nameTags.join('')

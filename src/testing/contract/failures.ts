@@ -201,8 +201,8 @@ async function expectIdle(kit: ModelKit, fault: MockFault): Promise<void> {
 }
 
 /**
- * Sends a request that fails because the server stops sending. On a busy machine, the time limit may pass before anything has arrived; the
- * request is then sent again with a longer limit.
+ * Sends a request that fails because the server stops sending. If the time limit passes before the expected data has arrived, as on a busy
+ * machine, sends the request again with a longer limit.
  */
 async function failBySilence(
   { fail }: ModelKit,

@@ -10,7 +10,7 @@ import { type MockProvider, type MockProviderOptions, startMockProvider } from '
  */
 export type Expect = (actual: unknown) => { toBe(expected: unknown): unknown; toEqual(expected: unknown): unknown }
 
-/** The settings with which a case creates the model under test. */
+/** Settings for the model under test. */
 export interface ModelTestSettings {
   /** How often the model must retry a failed request. */
   maxRetries: number

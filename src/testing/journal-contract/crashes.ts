@@ -43,7 +43,7 @@ async function live(world: World, runId: string, dieAt: number): Promise<{ resul
   return { moments: death.moments, ...(result === 'died' ? {} : { result }) }
 }
 
-/** Runs the script in a process that does not die, and returns its result for comparison. */
+/** Runs the script without interruption. The result is compared with those of interrupted runs. */
 async function reference({ place }: JournalKit): Promise<{ result: RunResult; moments: number; world: World }> {
   const world = await place()
   const { result, moments } = await live(world, 'whole', Number.POSITIVE_INFINITY)
@@ -54,8 +54,7 @@ async function reference({ place }: JournalKit): Promise<{ result: RunResult; mo
 function checkWorld({ expect }: JournalKit, world: World, result: RunResult, whole: RunResult): void {
   expect(world.startsOf('pay', 'refund').every((starts) => starts === 1)).toBe(true)
   const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
-  // The outcome `uncertain` means that a call was in flight when the process died, and may have taken effect. The result then differs from
-  // that of an uninterrupted run.
+  // If a call was running when the process died, its outcome is `uncertain`, so the result differs from that of an uninterrupted run.
   if (uncertain.length === 0) expect(comparable(result)).toEqual(comparable(whole))
   expect(uncertain.every(({ tool }) => tool === 'pay' || tool === 'refund')).toBe(true)
   expect(result.stopReason).toBe('answered')
@@ -93,7 +92,7 @@ export const crashCases: readonly JournalCase[] = [
       const whole = await reference(kit)
       for (const dieAt of [5, 7, 11, 12]) {
         let result: RunResult | undefined
-        // Replaying a longer run takes more moments, so each process may live longer than the process before.
+        // Replaying the record also takes moments, so each process lives longer than the last.
         for (let lives = 0; result === undefined; lives++) {
           if (lives > whole.moments) throw new Error('Expected every process to advance the run')
           result = (await live(whole.world, `every-${dieAt}`, dieAt + lives * 4)).result

@@ -26,14 +26,13 @@ const infoEnds = markerSet(['\n', '{', '['])
 const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
 const doubleEnds = markerSet(['"', '\n'])
 const singleEnds = markerSet(["'", '\n'])
-/** The most characters that are held back: `longestUnnamed` until the value names a declared tool, `longestNamed` after that. */
+/** Maximum length of a value, in characters, before and after it has named a declared tool. */
 const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 
 /**
- * Reads an object or a list that may be an unmarked call, starting at its first bracket. The value is text if its first keys can't start a
- * call, or if it names no declared tool. This is decided as soon as the key or name has been read. If words precede the value on its line,
- * the value is a call only if nothing but calls follows it.
+ * Reads an object or a list that may be an unmarked call, starting at its first bracket. Stops as soon as the first key, or the name, shows
+ * that the value is not a call. If words precede the value on its line, only calls may follow it in the response.
  */
 export function* readBareJson(reading: CallReading): Reading {
   if (reading.alone) {
@@ -74,10 +73,7 @@ export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCa
   return calls.calls.map((call) => ({ ...call, repairs: [...(call.repairs ?? []), looseJson] }))
 }
 
-/**
- * Reads a call of a declared tool whose quotes are ambiguous. The call ends at the end of its line. If its start spans several lines, it
- * ends with the first line that begins with a brace.
- */
+/** Reads a call of a declared tool whose quotes are ambiguous. The call ends with its line, or with the next line that starts with `}`. */
 function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
   const rest = new Until(severalLines ? braceLine : lineEnd, longestNamed)
@@ -113,7 +109,7 @@ interface HeadRead {
   named: boolean
 }
 
-/** Reads up to the first key. If the value of that key must be a tool's name, reads the value too. Undefined if this is not a call. */
+/** Reads the first key, and its value if that is the tool's name. Undefined if this is not a call. */
 function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> {
   const { cursor } = reading
   let text = ''
@@ -141,7 +137,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   const name = key.text.trim()
   const byTool = reading.tools.has(name)
   if (!(byTool || firstKeys.has(name)) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
-    // The bracket may start another call.
+    // The marker may start another call, so it is read again.
     if (key.marker === '{' || key.marker === '[' || key.marker === '<' || key.marker === '\n') cursor.unread(key.marker)
     return undefined
   }
@@ -156,7 +152,7 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   if (!opening.feed(cursor)) yield opening
   if (opening.matched === undefined) return undefined
   text += opening.blanks + opening.matched
-  // In `{"function": {"name": …}}`, the tool's name follows later.
+  // In `{"function": {"name": …}}`, the name is in the inner object.
   if (opening.matched === '{') return { text, named: false }
   const value = new Until(opening.matched === '"' ? doubleEnds : singleEnds, 128)
   if (!value.feed(cursor)) yield value

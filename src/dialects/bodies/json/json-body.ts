@@ -16,7 +16,7 @@ export interface JsonBodyOptions {
 
 /** Maximum length of the text between a marker and the first bracket after it, in characters. */
 const longestLead = 256
-/** The ways in which the next value can begin. A single `[` may belong to a marker. */
+/** How the next value can begin. A single `[` is not listed, because a marker may start with it. */
 const nextValues = markerSet(['{', '[{', '[ {', '[\n'])
 const separators = markerSet([',', ';'])
 
@@ -43,7 +43,7 @@ function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: Ma
   return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
 }
 
-/** Markers that end the text before a value. Markers that start with a bracket are left out, because a bracket itself ends the text. */
+/** Markers that end the text before a value. A bracket also ends the text, so markers that start with one are left out. */
 function leadMarkers({ close, open = [] }: JsonBodyOptions): string[] {
   return ['{', '[', ...[...close, ...open].filter((marker) => !marker.startsWith('[') && !marker.startsWith('{'))]
 }
@@ -138,10 +138,9 @@ function giveUp(reading: CallReading, read: { problem: string }, found: readonly
   return 'done'
 }
 
-/** Markers that may follow a value. */
 const endsOf = onceForEach(({ close }: JsonBodyOptions) => markerSet(['}', ']', ...close]))
 
-/** Reads the markers that follow a value: extra brackets and the closing marker. */
+/** Reads extra brackets and the closing marker after a value. */
 function* readAfter(
   reading: CallReading,
   options: JsonBodyOptions,
@@ -175,7 +174,7 @@ function* standsAtNextCall(reading: CallReading): Generator<Wait, boolean> {
   return false
 }
 
-/** Returns the text before the last closing marker that an unclosed string contains. */
+/** Returns the text before the last closing marker. Used if a string is unclosed, so that the marker is part of the string. */
 function beforeClose(text: string, close: readonly string[]): string {
   let end = -1
   for (const marker of close) end = Math.max(end, text.lastIndexOf(marker))

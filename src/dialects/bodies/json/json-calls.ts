@@ -69,8 +69,8 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
 }
 
 /**
- * Reads `{"get_weather": {"city": "Oslo"}}`: the keys are names of declared tools. If no marker precedes the call, each tool must declare
- * all arguments that its call has.
+ * Reads `{"get_weather": {"city": "Oslo"}}`: each key is the name of a declared tool. A bare call may only have arguments that its tool
+ * declares.
  */
 function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
   const calls: TextToolCall[] = []
@@ -82,12 +82,12 @@ function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, fo
   return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
 
-/** Returns the entries of a call's `repairs` for a written name that differs from the tool's name. */
+/** Returns an entry for `repairs` if the model wrote the tool's name differently. */
 export function nameRepairs(written: string, name: string): string[] {
   return name === written ? [] : [`tool name read from "${written}"`]
 }
 
-/** The entry of a call's `repairs` for JSON with comments, single quotes and similar deviations. */
+/** Added to `repairs` if the JSON has comments, single quotes or similar deviations. */
 export const looseJson = 'JSON that is not strict'
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
@@ -129,10 +129,7 @@ export function readArguments(value: unknown, name: string, tools: DeclaredTools
   return undefined
 }
 
-/**
- * Whether the object is a tool definition, not a call. Some models repeat a definition, which has its JSON Schema where a call has its
- * arguments.
- */
+/** Whether the object is a tool definition, not a call. Some models repeat a tool's definition, with its JSON Schema under `parameters`. */
 function isDefinition(value: Record<string, unknown>, args: Record<string, unknown>, name: string, tools: DeclaredTools): boolean {
   if (isSchema(args) && !tools.declares(name, args)) return true
   const described = Object.hasOwn(value, 'description') && typeof value.description === 'string'

@@ -6,10 +6,10 @@ export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: fa
 /** Maximum nesting depth. Real calls are never nested this deeply, and recursion to this depth does not exhaust the stack. */
 export const deepest = 128
 
-/** Parses a complete text as JSON. Accepts the deviations of models if strict parsing fails. Never throws. */
+/** Parses a complete text as JSON. If strict parsing fails, accepts comments, single quotes and similar deviations. Never throws. */
 export function readJsonText(text: string): ReadValue {
   let problem: string | undefined
-  // For a short text, loose parsing is faster than a `JSON.parse` that throws.
+  // A `JSON.parse` that throws is slow, so it is called only if it may succeed.
   if (mayBeStrict(text)) {
     try {
       return { ok: true, value: JSON.parse(text), strict: true }
@@ -24,8 +24,8 @@ export function readJsonText(text: string): ReadValue {
 }
 
 /**
- * Reads an object whose texts may lack quotes: `{city:New York, days:2}`. A comma ends such a text only if a key follows. If `known` is
- * given, that key must be in it. Returns undefined for any other input.
+ * Reads an object whose strings may lack quotes: `{city:New York, days:2}`. A comma ends an unquoted string only if a key follows, which
+ * must be in `known` if `known` is given. Returns undefined for any other input.
  */
 export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const reader = new LooseReader(text, { known })
@@ -76,10 +76,10 @@ function isQuote(code: number): boolean {
 /** A key or word without quotes. */
 const bareWord = /[\p{L}\p{N}_$.-]*/uy
 
-/** A key and its colon, which end the unquoted text before them. */
+/** A key and its colon, which mark the end of an unquoted string before them. */
 const keyBehind = /\s*(?:([\w$.-]+)|"((?:[^"\\]|\\.)*)")\s*:/y
 
-/** The keys that an object with unquoted texts may have. If `known` is undefined, all keys are allowed. */
+/** Options for objects with unquoted strings. If `known` is undefined, all keys are allowed. */
 interface BareTexts {
   known: Readonly<Record<string, unknown>> | undefined
 }
@@ -93,7 +93,7 @@ export class LooseReader {
   problem: string | undefined
   readonly text: string
   readonly #bareTexts: BareTexts | undefined
-  /** Whether names without quotes are escaped as in Markdown, `get\\_weather`. Strings are then escaped too. */
+  /** Whether the model escapes underscores as in Markdown: `get\\_weather`. */
   #markdown = false
 
   constructor(text: string, bareTexts?: BareTexts) {
@@ -115,12 +115,11 @@ export class LooseReader {
     return undefined
   }
 
-  /** Whether the next character is `char`. */
   stands(char: string): boolean {
     return this.code() === char.charCodeAt(0)
   }
 
-  /** Whether the next character after blanks is `char`. Reads the blanks. */
+  /** Skips blanks, then returns whether the next character is `char`. */
   nextIs(char: string): boolean {
     this.skipBlanks()
     return this.stands(char)
@@ -134,7 +133,7 @@ export class LooseReader {
     return this.at < this.text.length ? this.text.charCodeAt(this.at) : -1
   }
 
-  /** Skips blanks and comments. An unquoted text may start with a slash. */
+  /** Skips blanks and comments. If unquoted strings are allowed, a slash starts a string, not a comment. */
   skipBlanks(): void {
     for (;;) {
       const code = this.code()
@@ -279,8 +278,8 @@ export class LooseReader {
   }
 
   /**
-   * Reads an unquoted text. In a field of an object, a comma ends the text only if a key follows. In the outermost object, that key must be
-   * in `known`.
+   * Reads an unquoted string. Inside an object, a comma ends the string only if a key follows. In the outermost object, the key must be in
+   * `known`.
    */
   #readBareText({ known }: BareTexts, depth: number, isField: boolean): unknown {
     const { text } = this
@@ -305,7 +304,7 @@ export class LooseReader {
     if (this.stands('+')) this.at++
     const word = this.readName()
     if (Object.hasOwn(words, word)) return words[word]
-    // In a number such as `1e+5`, the sign is not part of the word.
+    // `readName` stops before the sign in a number such as `1e+5`.
     let written = word
     if (this.stands('+') && /^-?[\d.]+[eE]$/.test(word)) {
       this.at++

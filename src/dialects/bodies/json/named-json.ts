@@ -115,7 +115,7 @@ export function* closeNamedCall(
       if (partial === '') repairs.push('closing tag missing')
     }
   }
-  // If the name is missing, or is a number, the call is for the only tool, provided that the arguments fit it.
+  // A call without a name, or with a number as its name, is for the only tool if the arguments fit.
   const lost = stripped === '' || /^\d+$/.test(stripped)
   const name = args === undefined ? undefined : lost ? tools.onlyToolFor(args) : (resolved ?? stripped)
   if (args === undefined || name === undefined) {
@@ -126,10 +126,7 @@ export function* closeNamedCall(
   return 'done'
 }
 
-/**
- * Creates a reader for a marker that may surround calls. If one of `begins` follows the marker, the marker is skipped. Otherwise it is
- * text.
- */
+/** Creates a reader for a marker around calls, which skips the marker if one of `begins` follows. Any other marker is text. */
 export function wrapperOf(begins: readonly string[]): ReadBody {
   return function* readWrapper({ cursor }): Reading {
     const match = new Match(markerSet(begins))

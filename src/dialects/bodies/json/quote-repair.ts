@@ -18,7 +18,7 @@ export function repairQuotes(text: string, tools: DeclaredTools): { name: string
   const name = found?.[1] === undefined ? undefined : tools.resolve(found[1])
   const keys = name === undefined ? undefined : tools.properties(name)
   if (found === null || name === undefined || keys === undefined) return undefined
-  /** The position of the last quote, after which only brackets and blanks follow. */
+  /** The position of the last quote, if only brackets and blanks follow. */
   const last = text.search(/"[}\]\s]*$/)
   const args: Record<string, unknown> = {}
   let at = found[0].length
@@ -45,7 +45,7 @@ export function repairQuotes(text: string, tools: DeclaredTools): { name: string
   }
 }
 
-/** Returns the position of the quote that ends a string. This is the first quote that a declared key follows, otherwise the last quote. */
+/** Returns the position of the first quote before a declared key, otherwise of the last quote. */
 function stringEnd(text: string, from: number, last: number, keys: Record<string, unknown>): number {
   for (const { 0: found, index } of text.slice(from).matchAll(/\\.|"/gs)) {
     const at = from + index
@@ -56,7 +56,6 @@ function stringEnd(text: string, from: number, last: number, keys: Record<string
   return -1
 }
 
-/** Returns the position after a comma, or -1 if no comma is next. */
 function commaEnd(text: string, at: number): number {
   comma.lastIndex = at
   return comma.test(text) ? comma.lastIndex : -1

@@ -5,19 +5,19 @@ import { noLimit } from '../../reader/waits.ts'
 import { deepest, isPlainWordCode } from './json-text.ts'
 
 const closerOf: Readonly<Record<number, number>> = { 91: 93, 123: 125, 40: 41 }
-/** The value of `#last` after a string (`stringRead`) or a word (`wordRead`). No character has such a code. */
+/** Values of `#last` after a string or a word. They are negative, so no character code equals them. */
 const stringRead = -2
 const wordRead = -3
 
-/** Whether a value or a key may begin after a character: after `{ [ ( , : =` and at the start. */
+/** Whether a value or a key may begin after this character: `{ [ ( , : =`, or -1 for the start. */
 function opensValue(code: number): boolean {
   return code === -1 || code === 123 || code === 91 || code === 40 || code === 44 || code === 58 || code === 61
 }
 
 /**
- * Finds the end of a bracketed value that starts at the cursor: the bracket that balances the first, ignoring strings. Does not parse the
- * value. Afterwards, `state` is one of these. `'complete'`: the end was found. `'broken'`: quotes or brackets are ambiguous, and the cursor
- * is at the first character that does not fit. `'long'`: the value exceeds `limit` characters. `'open'`: the text ends before the value.
+ * Reads a bracketed value up to its closing bracket, without parsing it. Brackets inside strings don't count. Then `state` is `'complete'`,
+ * `'broken'` (quotes or brackets don't match; the cursor is at the first wrong character), `'long'` (longer than `limit` characters) or
+ * `'open'` (the text ends inside the value).
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'
@@ -29,7 +29,7 @@ export class ValueFrame implements Wait {
   #quote = 0
   #triple = false
   #escaped = false
-  /** The number of consecutive quotes, to recognize Python's triple quotes. */
+  /** The number of consecutive quotes so far. Used to recognize Python's triple quotes. */
   #quotes = 0
   /**
    * The state of comments. 0: outside a comment; 1: after a slash; 2: in a line comment; 3: in a block comment; 4: after a star in a block
@@ -70,7 +70,7 @@ export class ValueFrame implements Wait {
         }
       }
       if (this.#last === wordRead && this.#quote === 0 && this.#comment === 0) {
-        // Skips the rest of a word, because it can't change the state.
+        // The rest of a word can't change the state.
         while (i < stop && isPlainWordCode(chunk.charCodeAt(i))) i++
         if (i === stop) break
       }
@@ -88,7 +88,7 @@ export class ValueFrame implements Wait {
     return cursor.atEnd
   }
 
-  /** Reads one character. Returns true when the frame has ended. A character that makes the frame `'broken'` is not part of it. */
+  /** Reads one character. Returns true if the value is complete or broken. */
   #step(code: number): boolean {
     if (this.#comment > 1) return this.#stepComment(code)
     if (this.#quote !== 0) return this.#stepString(code)
@@ -153,7 +153,7 @@ export class ValueFrame implements Wait {
     this.#quote = code
     this.#escaped = false
     this.#triple = false
-    // Counts consecutive quotes: two quotes may be an empty string or the start of a triple quote.
+    // Two quotes may be an empty string or the start of a triple quote.
     this.#quotes = this.#python ? 1 : 0
     this.#last = stringRead
     return false

@@ -32,7 +32,7 @@ export function* readBarePython(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** Returns true if a list at the cursor begins with a declared name. Moves the cursor back. */
+/** Whether a list at the cursor begins with the name of a declared tool. */
 function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, boolean> {
   const start = new Match(listStarts, false)
   if (!start.feed(cursor)) yield start
@@ -65,7 +65,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   const name = new Match(callStarts(tools), false)
   if (!name.feed(cursor)) yield name
   if (name.matched === undefined) {
-    // Passes on one character as text, so that the cursor is past the start of the line.
+    // Advances by one character, because only the start of a line is examined.
     const first = new Until(lineEnd, 0)
     if (quote.matched === undefined && name.partial === '' && !first.feed(cursor)) yield first
     return 'text'
@@ -78,7 +78,7 @@ export function* readPythonLine(reading: CallReading): Reading {
   return calls === undefined ? 'text' : 'done'
 }
 
-/** Reads the calls in a line that contains nothing else, and drops the quotes around them. Undefined if the line contains other text. */
+/** Reads a line of calls, without the quotes around them. Undefined if the line contains other text. */
 function* readCallsOfLine(reading: CallReading, quote: string | undefined): Generator<Wait, string | undefined> {
   const { cursor, tools } = reading
   const closing = quote === undefined ? undefined : markerSet([quote])
@@ -141,7 +141,7 @@ function* readArgumentsBelow(reading: CallReading, written: string): Reading {
   return 'done'
 }
 
-/** Returns the calls in a complete text. Undefined if a call is not of a declared tool, or has an argument without a name. */
+/** Returns the calls in a complete text. Undefined unless all calls are of declared tools and all arguments are named. */
 export function namedCalls(text: string, tools: DeclaredTools): TextToolCall[] | undefined {
   const read = readPythonCalls(text, tools)
   return read.ok && read.calls.every(({ name, repairs }) => tools.has(name) && !repairs?.includes('arguments by position'))

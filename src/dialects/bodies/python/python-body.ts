@@ -68,7 +68,7 @@ export function* listsObjects(reading: CallReading): Generator<Wait, boolean> {
   return blanks.next === 123
 }
 
-/** Reads the text of a list, or of a name and the parentheses after it. Undefined if neither begins at the cursor. */
+/** Reads the text of a list or of a call. Undefined if neither begins at the cursor. */
 function* frameCalls(reading: CallReading): Generator<Wait, string | undefined> {
   const { cursor } = reading
   const blanks = new Blanks()

@@ -8,8 +8,8 @@ import { readPythonValue } from './python-values.ts'
 export type PythonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; problem: string }
 
 /**
- * Reads one or several calls such as `f(a=1)`, in a list or not, from a complete text. Models also write a call as a string, as `["f",
- * {"a": 1}]`, or in backticks.
+ * Reads calls such as `f(a=1)` from a complete text. The calls may be in a list. A call may also be in quotes or backticks, or have the
+ * form `["f", {"a": 1}]`.
  */
 export function readPythonCalls(text: string, tools: DeclaredTools): PythonCalls {
   const reader = new LooseReader(text)
@@ -50,7 +50,7 @@ function readItem(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | u
   return call && [call]
 }
 
-/** Reads a call that is written as a string, `"f(a=1)"`, or a name in quotes with the arguments after it. */
+/** Reads a call in one of the forms `"f(a=1)"` and `"f", {"a": 1}`. */
 function readQuoted(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
   const text = reader.readValue(0)
   if (typeof text !== 'string') return reader.fail('a call')
@@ -98,7 +98,7 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
   return reader.problem === undefined ? finishCall(name, args, repairs) : undefined
 }
 
-/** Reads the keyword `name` and its `=`. If there is no keyword, reads nothing. */
+/** Reads the name of an argument and the `=` after it. If the argument has no name, reads nothing. */
 function readKeyword(reader: LooseReader): string | undefined {
   reader.skipBlanks()
   const from = reader.at

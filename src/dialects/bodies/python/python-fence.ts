@@ -20,7 +20,7 @@ export function* readPythonFence(reading: CallReading): Reading {
   const [, language = '', inLine = ''] =
     /^(?:(tool_code|tool_calls?|python3?|py|json|text|plaintext)(?:\s+|$))?(.*)$/s.exec(info.text) ?? []
   const { marker } = info
-  // A call may start in the same line as the fence: ```f(a=1)```.
+  // The call may be on the line of the fence: ```f(a=1)```.
   const callInLine = marker === '('
   if (marker !== undefined && marker !== '\n') cursor.unread(callInLine ? `${inLine}(` : marker)
   if (marker === undefined || (inLine !== '' && !callInLine)) return 'text'

@@ -4,8 +4,8 @@ import type { LooseReader } from '../json/json-text.ts'
 const operators = '+-*/%'
 
 /**
- * Reads an argument's value, which is a Python literal. A declared argument may also be unquoted words, or arithmetic if its type is a
- * number. Each of these deviations is added to `repairs`.
+ * Reads an argument's value: a Python literal or, for a declared argument, unquoted words. If the argument is a number, arithmetic is
+ * calculated and noted in `repairs`.
  */
 export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefined, repairs: string[]): unknown {
   const from = reader.at
@@ -23,7 +23,7 @@ export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefi
   return result ?? text
 }
 
-/** Whether a schema allows nothing but numbers and null. If it also allows texts, digits and signs may be a date or a ratio. */
+/** Whether a schema allows nothing but numbers and null. If strings are also allowed, `1/2` may be a date or a ratio. */
 function isNumeric({ type, ...rest }: JsonSchema): boolean {
   if (['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((key) => key in rest)) return false
   const types = typesOf(type).filter((one) => one !== 'null')
@@ -52,7 +52,7 @@ function endOfBare(text: string, from: number): number {
   return at
 }
 
-/** Calculates arithmetic with numbers. Undefined for any other text, and for text that may be a date or a number with dashes. */
+/** Evaluates an arithmetic expression. Undefined for other text, and for text that may be a date, such as `2026-01-31`. */
 function calculate(text: string): number | undefined {
   if (/^\d+(?:([-/.])\d+)(?:\1\d+)+$/.test(text) || /(?:^|[^\d.])0\d/.test(text) || /^\d+-\d+$/.test(text)) return undefined
   const tokens = text.match(/\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|\*\*|\/\/|[-+*/%]/g)

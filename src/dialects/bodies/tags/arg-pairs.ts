@@ -9,7 +9,7 @@ import { finishCall, nameRepairs } from '../json/json-calls.ts'
 /** The tags of a call that is written as pairs of keys and values. */
 export interface PairTags {
   readonly key: string
-  /** Ends a key. If absent, the tag of the value ends the key. */
+  /** Closing tag of a key. Default: the opening tag of the value ends the key. */
   readonly keyEnd?: string
   readonly value: string
   readonly valueEnd: string
@@ -57,7 +57,7 @@ export function* readArgPairs(reading: CallReading, written: string, pairTags: P
     if (read.end === 'open') return giveUp()
     if (read.end === 'close') break
     if (read.end === 'text') {
-      // At the end of the text, every pair is complete and only the last tag is missing.
+      // Every pair is complete here, and only the call's closing tag is missing.
       if (reading.cut) return giveUp()
       repairs.push('closing tag missing')
       break
@@ -82,17 +82,13 @@ function* readKey(reading: CallReading, pairTags: PairTags): Generator<Wait, str
 interface ReadValue {
   text: string
   clean: boolean
-  /**
-   * The part that follows the value: the next key (`'key'`), the end of the call (`'close'`), or the end of the text (`'text'`). `'open'`
-   * if the value's end was not found.
-   */
+  /** What follows the value: the next key, the call's closing tag, or the end of the text. `'open'`: the end of the value was not found. */
   end: 'key' | 'close' | 'text' | 'open'
 }
 
 /**
  * Reads a value, which may contain any tag. The value's closing tag counts only if a key or the call's end follows. If the closing tag is
- * missing, the next key tag or the call's closing tag ends the value, unless the text after that tag shows that the tag is part of the
- * value.
+ * missing, the next key or the call's closing tag ends the value.
  */
 function* readValue({ cursor }: CallReading, pairTags: PairTags): Generator<Wait, ReadValue> {
   const { key, value, keyEnd = value, valueEnd, close } = pairTags

@@ -1,32 +1,29 @@
 import { type MarkerSet, markerSet } from '../../reader/markers.ts'
 
-/**
- * The tags of calls in which each argument is an element, and an attribute of the element names the argument: `<invoke name="x"><parameter
- * name="a">1</parameter></invoke>`.
- */
+/** Tags of calls that have an element for each argument: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
 export interface Tags {
-  /** The start of a call's tag, before its name: `<invoke`, `<function`. */
+  /** The start of a call's opening tag, such as `<invoke`. */
   readonly call: readonly string[]
   readonly closeCall: readonly string[]
   readonly parameter: readonly string[]
   readonly closeParameter: readonly string[]
   /** Tags that are ignored and may surround parameters. */
   readonly wrap: readonly string[]
-  /** Closes the element around the calls. */
+  /** Closing tags of the element around the calls. */
   readonly closeWrap: readonly string[]
 }
 
-/** Tags, and the markers that end each part of a call. */
+/** The tags, compiled into sets of markers that may follow each part of a call. */
 export interface CallTags extends Tags {
-  /** Markers before the first call in a wrapper. */
+  /** Tags that may follow the opening tag of the element around the calls. */
   readonly first: MarkerSet
-  /** Markers between parameters. */
+  /** Tags that may follow a parameter, and `{`. */
   readonly between: MarkerSet
-  /** Markers that end any other text between parameters. */
+  /** Tags that may follow other text between parameters. */
   readonly behindOther: MarkerSet
   /** Markers that may end a value. */
   readonly inValue: MarkerSet
-  /** Markers that may follow the end of a value (`afterValue`), and the end of a call (`afterCall`). */
+  /** Tags that may follow the closing tag of a value or of a call. */
   readonly afterValue: MarkerSet
   readonly afterCall: MarkerSet
 }

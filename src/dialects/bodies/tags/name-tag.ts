@@ -8,7 +8,7 @@ import { finishCall } from '../json/json-calls.ts'
 import { decodeEntities } from './entities.ts'
 
 const longestName = 128
-/** Maximum length of a value, in characters, if words precede the call on its line. Such a line may only mention the tags. */
+/** Maximum length of a value, in characters, if words precede the call on its line: the tags may be part of the sentence. */
 const longestInProse = 4096
 const longestValue = 2 ** 18
 const tagStart = markerSet(['<'])
@@ -31,7 +31,7 @@ export function* readNameTag(reading: CallReading): Reading {
     if (tag.marker === '>' && tag.text === `/${name}`) break
     const property = tag.marker === '>' ? tools.property(name, tag.text) : undefined
     if (property === undefined) {
-      // The tag may start another call.
+      // The tag may start another call, so it is read again.
       cursor.unread(`<${tag.text}${tag.marker ?? ''}`)
       return 'text'
     }
@@ -60,7 +60,7 @@ function* readValue({ cursor, tools, alone }: CallReading, parameter: string): G
     if (!until.feed(cursor)) yield until
     text += until.text
     if (until.marker !== closing) {
-      // The words may be followed by a real call, so they are read again.
+      // A real call may follow, so the text is read again.
       if (!alone) cursor.unread(text + (until.marker ?? ''))
       return alone && text.length <= longest ? undefined : 'no call'
     }

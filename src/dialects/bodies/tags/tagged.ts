@@ -30,14 +30,14 @@ interface TaggedCall {
   readonly args: Record<string, unknown>
 }
 
-/** Reads a call, with its name, its parameters and its end. The start of its opening tag has been read. */
+/** Reads one call. The start of its opening tag has been read. */
 export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, ReadingEnd, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
   const head = yield* readHead(reading)
   let written = head?.name
   if (head !== undefined && written === undefined) {
-    // In `<function>name</function>`, the name is the content.
+    // The call has the form `<function>name</function>`.
     written = yield* readNameAsContent(reading, tags.closeCall)
     repairs.push('name written as content')
   }
@@ -46,7 +46,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   repairs.push(...nameRepairs(written, name))
   const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
-  /** The tag that has been read after the previous value. */
+  /** The tag after the previous value, which has already been read. */
   let next: string | undefined
   while (!closed) {
     const match = new Match(tags.between)
@@ -109,7 +109,7 @@ function giveUp(reading: CallReading): 'done' {
   return 'done'
 }
 
-/** `=name` with JSON inside the tag, as Llama models write it on Groq: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
+/** A name and JSON inside the tag, as Llama models on Groq write them: `<function=name{…}</function>`, `=name={…}`, `=name({…})>`. */
 const nameAndJson = /^=\s*([\w.-]+)[\s=([]*(\{.*)$/s
 
 /** Reads the rest of a tag up to its `>`: `=name`, or attributes. Undefined if the tag has any other form. */
@@ -168,7 +168,7 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
 interface NamedParameter {
   name: string
   attributes: Readonly<Record<string, string>>
-  /** Whether the name was written as content of the element, before the value. */
+  /** Whether the name is in the element's content, before the value, not in its tag. */
   byContent: boolean
   /** Whether the tag closes itself: `<param … />`. */
   empty: boolean
@@ -178,9 +178,9 @@ interface Parameter {
   name: string
   value: unknown
   repairs: string[]
-  /** The part that follows the value: more of the call, the call's closing tag (which has been read), or the end of the text. */
+  /** What follows the value: the rest of the call, the call's closing tag (already read), or the end of the text. */
   end: 'more' | 'call' | 'text'
-  /** The tag that has been read after the value's end. */
+  /** The tag after the value, if it has already been read. */
   next?: string | undefined
 }
 
@@ -211,7 +211,6 @@ function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wai
   return name === undefined || name === '' ? undefined : { name, attributes, empty, byContent: head.name === undefined }
 }
 
-/** Reads the rest of a parameter's value, up to a tag that may end it. */
 function* readValue(
   reading: CallReading,
   tags: CallTags,
@@ -244,8 +243,8 @@ function trimLines(text: string): string {
 type RawValue = Pick<Parameter, 'repairs' | 'end' | 'next'> & { text: string }
 
 /**
- * Reads a verbatim value up to its closing tag. A value may itself contain such tags. A closing tag counts only if a parameter or the
- * call's end follows.
+ * Reads a value up to its closing tag. The value may itself contain tags, so a closing tag counts only if a parameter or the call's closing
+ * tag follows.
  */
 function* readRawValue(
   reading: CallReading,
@@ -256,7 +255,7 @@ function* readRawValue(
 ): Generator<Wait, RawValue> {
   const { cursor } = reading
   let text = ''
-  /** The call's closing tag, if it appears inside the value. This tag ends the call, unless the parameter is closed later. */
+  /** The first closing tag of a call inside the value. The tag ends the call unless the parameter is closed later. */
   let early: { text: string; tag: string } | undefined
   for (let until = first; ; ) {
     const { marker } = until
@@ -278,7 +277,7 @@ function* readRawValue(
     } else if (tags.closeCall.includes(marker)) {
       const peek = new Peek(tags.afterCall)
       if (!peek.feed(cursor)) yield peek
-      // This tag ends the call if the wrapper's end or the next call follows.
+      // The call's closing tag counts if the next call or the end of the wrapper follows.
       if (peek.matched !== undefined) return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
       early ??= { text, tag: marker }
       text += marker
@@ -296,7 +295,7 @@ function* readRawValue(
   }
 }
 
-/** Reads the name in a tag whose start has just been read, then restores the position of the cursor. */
+/** Returns the name in the rest of a tag, without moving the cursor. */
 function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
   const until = new Until(tagBorders, 200)
   if (!until.feed(reading.cursor)) yield until

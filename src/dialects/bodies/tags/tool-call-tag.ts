@@ -8,7 +8,7 @@ import { callTags, type Tags } from './call-tags.ts'
 import { readSentinelCalls, sentinel } from './sentinel-calls.ts'
 import { readTaggedCall, readTaggedCalls } from './tagged.ts'
 
-/** Maximum number of characters before the tag or bracket that shows the form of the call. */
+/** Maximum number of characters between `<tool_call>` and the first tag or bracket. */
 const longestLead = 256
 
 const tags: Tags = {
@@ -21,7 +21,7 @@ const tags: Tags = {
 }
 const functionTags = callTags(tags)
 
-/** The starts of a `<function=…>` call without a wrapper, and the closing tags that may be left over after one. */
+/** Opening and closing tags of a `<function=…>` call without a wrapper. */
 export const functionStarts: readonly string[] = ['<function=', '<function>', '<function name']
 export const functionEnds: readonly string[] = tags.closeCall
 
@@ -90,7 +90,6 @@ export function* readWrappedFunctions(reading: CallReading): Reading {
   return readTaggedCalls(reading, functionTags, true)
 }
 
-/** Moves the cursor back to the end of `beginning`. */
 function cursorBackTo(reading: CallReading, beginning: string): void {
   reading.cursor.unread(reading.opener.slice(beginning.length))
 }
