@@ -24,7 +24,7 @@ export interface Flags {
   maxIterations?: number
   /** How the model calls tools: `auto`, `native`, or the name of a dialect. */
   toolCalling?: string
-  /** The instructions themselves, or `@file`. */
+  /** The instructions, or `@file` to read them from a file. */
   instructions?: string
   /** Time limit of a run, in seconds. */
   deadline?: number
@@ -42,7 +42,7 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
-  /** Whether to present calls with side effects as a plan, and to run them only after the plan was approved. */
+  /** Whether to present calls with side effects as a plan, and to run them only after a person has approved the plan. */
   preview?: boolean
   /** The file in which to record a run. */
   record?: string
@@ -56,17 +56,17 @@ export interface Flags {
   stopReason?: StopReason
   /** For `runs list`: lists only running runs whose process is in this state. */
   process?: RunProcess
-  /** The metadata fields, each typed as `field=value`. */
+  /** The metadata fields. Each was given as `field=value`. */
   metadata?: Record<string, string>
   /** For `runs list`: maximum number of runs. */
   limit?: number
   /** For `runs decide`: the id of the call to decide. Default: all pending calls. */
   call?: string
-  /** For `runs decide`: refuses the call for this reason. If true, refuses it without a reason. */
+  /** For `runs decide`: the reason for rejecting the call. True if no reason was given. */
   reject?: string | true
-  /** For `runs decide`: the answer to a question, or the result of a call that the caller runs. */
+  /** For `runs decide`: the answer to a question, or the result of a call that was carried out elsewhere. */
   answer?: string
-  /** Whether `replay` sends requests to the model, or runs the tools, instead of using the recording. */
+  /** Whether `replay` calls the model instead of using the recorded responses. */
   liveModel?: boolean
   liveTools?: boolean
   /** Whether to continue the most recent conversation of this folder. */
@@ -77,7 +77,7 @@ export interface Flags {
   quiet?: boolean
 }
 
-/** Creates all options. They belong to the program, so that they may also precede the command. */
+/** Creates all options. They belong to the program rather than to a command, so they may also precede the command. */
 export function createOptions(): Option[] {
   return [
     new Option(

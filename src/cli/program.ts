@@ -16,7 +16,7 @@ interface CommandSpec {
   arguments?: readonly [name: string, description: string][]
   /** The options that the command accepts. */
   options: readonly (keyof Flags)[]
-  /** Runs the command and resolves with the exit code. The command's module is loaded only then. */
+  /** Runs the command and resolves with the exit code. Loads the command's module first. */
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
 
@@ -288,8 +288,8 @@ function opensChat(words: readonly string[], program: Command, { stdin, stdout, 
 }
 
 /**
- * Refuses a single word that is nearly a command, and a command whose first word is mistyped. Without this check, the words would be sent
- * as a prompt.
+ * Rejects a word that is nearly a command, and a command whose first word is mistyped. Without this check, the words would be sent as a
+ * prompt.
  */
 function refuseMistypedCommand(words: readonly string[], program: Command): void {
   const [word = '', second] = words

@@ -33,8 +33,8 @@ export class Conversation {
 
   /**
    * Opens the conversation of `--session`, or the conversation that the person chooses for `--resume`. If no person is at the terminal,
-   * `--resume` opens the latest conversation. Without these options, starts a new conversation, which is stored if a person types it.
-   * Rejects with `invalid_option` if there is nothing to resume.
+   * `--resume` opens the latest conversation. Without these options, starts a new conversation, which is stored only if a person types the
+   * prompts. Rejects with `invalid_option` if there is nothing to resume.
    */
   static async open(flags: Flags, io: CliIO, lines: Lines, signal: AbortSignal): Promise<Conversation> {
     const { cwd, env } = io
@@ -80,7 +80,7 @@ export class Conversation {
     }
   }
 
-  /** The options that pass the conversation to the next run. The runner needs the option `sessions`. */
+  /** The options that pass the conversation to the next run. For a stored conversation, the runner must be created with `store`. */
   get runOptions(): Pick<RunOptions, 'messages' | 'session'> {
     const at = this.#replaced
     if (this.#sessions === undefined) return { messages: this.messages.slice(0, at) }
@@ -89,7 +89,7 @@ export class Conversation {
     return { session: { id: this.#id, replaces: messageIdOf(message, at) } }
   }
 
-  /** The store, as an option for runners. */
+  /** The `sessions` option for the runner. Empty if nothing is stored. */
   get store(): { sessions?: Sessions } {
     return this.#sessions === undefined ? {} : { sessions: this.#sessions }
   }
@@ -108,7 +108,7 @@ export class Conversation {
     const message = this.messages[at]
     if (message === undefined || at < this.#firstPrompt) return undefined
     this.#replaced = at
-    // Removes attachments, which follow the typed text.
+    // Removes the attachments that follow the typed text.
     return textOf(message.content ?? '').replace(/\n\n<(?:file path|command line)="[\s\S]*$/, '')
   }
 
@@ -116,14 +116,13 @@ export class Conversation {
     this.#replaced = undefined
   }
 
-  /** Continues with the messages of a run that has ended or paused. */
+  /** Adds the messages of a run that has ended or paused. */
   async add(result: RunResult): Promise<void> {
     this.#replaced = undefined
     if (this.#sessions !== undefined) await releaseUndecided(result, { id: this.#id, sessions: this.#sessions })
     this.messages = result.messages
   }
 
-  /** Continues a stored conversation. */
   async resume(id: string): Promise<void> {
     this.#replaced = undefined
     this.#firstPrompt = 0
@@ -140,7 +139,7 @@ export class Conversation {
     this.messages = messages
   }
 
-  /** Forgets the conversation. Also deletes it from the store. */
+  /** Deletes the conversation, also from the store. */
   async forget(): Promise<void> {
     await this.#sessions?.delete(this.#id)
     this.#replaced = undefined

@@ -16,8 +16,7 @@ export function introduction(
   const names = tools.map(({ name, approval }) => (approval ? `${name} (asks first)` : name))
   const more = names.length > mostTools ? `, … ${names.length - mostTools} more: /tools` : ''
   const where = home && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder
-  // Leaves out examples with a placeholder. Also leaves out examples that call a tool by name, unless the demo model is used: only the demo
-  // model understands them.
+  // Leaves out examples with a placeholder. Only the demo model understands examples that call a tool by name.
   const works = (text: string) => !text.includes('…') && (isDemo || !text.startsWith('call '))
   const examples = [...new Set(examplesFor(definitionsOf(tools)).map(({ text }) => text))].filter(works).slice(0, mostExamples)
   return [

@@ -8,12 +8,11 @@ import type { CliIO } from '../terminal/terminal.ts'
 
 const probeMs = 1_000
 
-/** A model that a person can choose here. */
 interface KnownModel {
   /** The value for `--model`. */
   name: string
   model: string | ModelSettings
-  /** Where the model was found, in words to display. */
+  /** Where the model was found, as text to display. */
   from: string
 }
 

@@ -16,9 +16,9 @@ const lastOutputMs = 200
 const endMs = 2_000
 
 /**
- * Runs a shell command that the person at the terminal has typed. The command runs in `folder`. Its output is shown, but it can't read from
- * the terminal. Resolves with a text for the model that describes the command and its output, without secrets. If `signal` is aborted, ends
- * the command and all processes that it has started.
+ * Runs a shell command that the person at the terminal has typed. The command runs in `folder`. The output is shown, but the command can't
+ * read from the terminal. Resolves with a text for the model that describes the command and its output, without secrets. If `signal` is
+ * aborted, ends the command and all processes that it has started.
  */
 export async function runShellCommand(command: string, folder: string, terminal: Terminal, signal: AbortSignal): Promise<string> {
   const { env } = terminal.io

@@ -3,17 +3,16 @@ import { textOf } from '../../core/messages.ts'
 import type { Lines } from '../terminal/lines.ts'
 import { plural } from '../terminal/render.ts'
 
-/** A stored conversation, described for a person. */
 interface StoredChat {
   id: string
   /** The first line of the first prompt. */
   firstLine: string
-  /** A text that says how long ago the conversation changed, how long it is, and whether a run is using it. */
+  /** When the conversation last changed, how long it is, and whether a run is using it, as text to display. */
   about: string
 }
 
 const mostChats = 200
-/** How many messages to search for the first prompt. */
+/** The first prompt is searched for in this many messages. */
 const searched = 4
 
 /** Returns the stored conversations, the latest first. */
@@ -38,7 +37,7 @@ export async function pickSession(sessions: Sessions, lines: Lines, signal: Abor
   return at === undefined ? undefined : chats[at]?.id
 }
 
-/** Whether a person chose the conversation's id with `--session`, so that it was not generated. */
+/** Whether the id was chosen with `--session` rather than generated. */
 export function isNamed(id: string): boolean {
   return !/^chat-\d{8}-\d{6}-/.test(id)
 }

@@ -31,8 +31,8 @@ import { TerminalLines } from '../terminal/terminal-lines.ts'
 import { type ChatState, runSlashCommand, slashCommands } from './slash-commands.ts'
 
 /**
- * `toolloop chat`: a conversation, with one prompt per line, until the end of the input. Resolves with the exit code. If no person is at
- * the terminal, the exit code is that of the last run that ended without an answer. Rejects for invalid options and files.
+ * `toolloop chat`: a conversation with one prompt per line of input. Resolves with the exit code. With piped input, the exit code is that
+ * of the last prompt without an answer, or 0. Rejects for invalid options and files.
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -59,7 +59,6 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
   }
 }
 
-/** Opens the prompt on a terminal. */
 async function openPrompt(terminal: Terminal, flags: Flags, calls: ShownCalls): Promise<TerminalLines> {
   const { io } = terminal
   const history = await openPromptHistory(io, (error) => terminal.note(`prompts are not remembered: ${messageOf(error)}`))
@@ -78,7 +77,6 @@ const summaryRequest =
   'with names, paths and numbers as they are, and what is left to do. Write only the summary.'
 const summaryTitle = 'Summary of our conversation so far:'
 
-/** The state of a chat that is kept between runs. */
 interface Kept {
   conversation: Conversation
   calls: ShownCalls
@@ -200,7 +198,7 @@ class Chat implements ChatState {
   }
 
   async #use(choice: ModelChoice): Promise<void> {
-    // Creates the runner first, so that nothing has changed if this fails.
+    // Creates the runner first, because a failure must leave the current model unchanged.
     await this.#createRunner(choice)
     this.#choice = choice
     this.#runner = undefined
@@ -253,7 +251,7 @@ class Chat implements ChatState {
       this.say(this.#terminal.paint('dim', withoutControls(withOwnCommand(line, env))))
   }
 
-  /** Whether the conversation can continue. If one of its runs waits for a decision, asks the person whether to abandon the run. */
+  /** Whether the conversation can continue. If a run waits for a decision, asks the person whether to abandon the run. */
   async #isFree(signal: AbortSignal): Promise<boolean> {
     const { id } = this.conversation
     const sessions = await this.conversation.sessions()
@@ -293,7 +291,7 @@ class Chat implements ChatState {
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
-      // Input that was typed ahead is put back into the prompt, because the person could not know how the run would end.
+      // Returns input that was typed ahead to the prompt, because the person could not know how the run would end.
       this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))
@@ -301,7 +299,7 @@ class Chat implements ChatState {
     })
   }
 
-  /** Runs `work`, which Ctrl-C aborts. */
+  /** Runs `work`. Ctrl-C aborts its signal. */
   async #whileRunning(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.#running = new AbortController()
     try {

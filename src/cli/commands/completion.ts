@@ -3,10 +3,7 @@ import { ToolloopError } from '../../core/errors.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/**
- * The command that a shell runs to get the completions at the cursor. It prints one completion per line: the word, a tab, and a
- * description.
- */
+/** Shells run this command to get the completions at the cursor. It prints one completion per line: the word, a tab, and a description. */
 const words = 'toolloop completion words --'
 
 const scripts = {

@@ -21,7 +21,7 @@ export interface Diagnosis {
   /** The providers whose API key is set, and the names of the variables that hold the keys. Values are never included. */
   keys: { provider: string; variable: string }[]
   servers: FoundServer[]
-  /** The optional peer dependencies. The version of a package that is not installed is null. */
+  /** The optional peer dependencies. `version` is null if the package is not installed. */
   optionalPackages: { name: string; version: string | null; use: string }[]
   /** The sandboxes for scripts of Skills. `why` gives the reason if a sandbox is not available. */
   sandboxes: { name: string; available: boolean; runs: string; why?: string }[]
@@ -29,10 +29,7 @@ export interface Diagnosis {
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-/**
- * How long local servers may take to answer, in milliseconds. This timeout is longer than the timeout of a run, so that slow servers are
- * found, too.
- */
+/** How long local servers may take to answer, in milliseconds. `toolloop run` waits less long, so `doctor` also finds slow servers. */
 const probeMs = 2_000
 const exportUse = 'exporting telemetry'
 /** The purposes of the optional packages. Their supported versions are in package.json. */
@@ -160,8 +157,8 @@ function describeServer({ provider, baseURL, models }: FoundServer): string {
 }
 
 /**
- * Returns the version of a package as this package would import it, or undefined if it is not installed. Reads the package.json from disk,
- * because many packages don't export it.
+ * Returns the installed version of a package, or undefined if the package is not installed. Reads the package.json from disk, because many
+ * packages don't export it.
  */
 function installedVersion(name: string): string | undefined {
   for (const folder of createRequire(import.meta.url).resolve.paths(name) ?? []) {
@@ -169,7 +166,7 @@ function installedVersion(name: string): string | undefined {
       const found: unknown = JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8'))
       if (isJsonObject(found) && typeof found.version === 'string') return found.version
     } catch {
-      // The package is not in this folder. The next folder is checked, as Node.js does.
+      // The package is not in this folder, so the next folder is checked.
     }
   }
   return undefined

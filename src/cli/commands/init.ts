@@ -53,13 +53,11 @@ function isThere(path: string): boolean {
   }
 }
 
-/**
- * Returns the place from which npm installs this package in a new project: a clone, an archive that is not in a registry, or the registry.
- */
+/** Returns the version of this package for the new project's package.json: the path of a clone or archive, or a range for the registry. */
 async function dependencyOf(folder: string): Promise<string> {
   const modules = dirname(packageFolder)
   if (basename(modules) !== 'node_modules') return `file:${relative(folder, packageFolder)}`
-  // npm writes this file: https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles
+  // npm's record of the installed packages: https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles
   const lock: unknown = JSON.parse(await readFile(join(modules, '.package-lock.json'), 'utf8').catch(() => 'null'))
   const installed = isJsonObject(lock) && isJsonObject(lock.packages) ? lock.packages[`node_modules/${basename(packageFolder)}`] : undefined
   const from = isJsonObject(installed) && typeof installed.resolved === 'string' ? installed.resolved : ''

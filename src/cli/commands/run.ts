@@ -44,7 +44,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     if (io.stderr.isTTY && !flags.quiet && !flags.events)
       terminal.note(terminal.paint('dim', describeSpending(result, performance.now() - begun)))
     const code = interrupts.exitCode
-    // Prints no explanation: either the reader of stdout is gone, or the error was already printed.
+    // An explanation would not help: the reader of stdout is gone, or the error is already printed.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
     explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags, io.env))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
@@ -78,9 +78,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Reads the prompt, which consists of the words on the command line. If the only word is `-`, or if there are no words and stdin is not a
- * terminal, the prompt is read from stdin as UTF-8 until its end. If there is no prompt, rejects with `invalid_option` and a message that
- * shows examples.
+ * Reads the prompt from the command line. If the only word is `-`, or if there are no words and stdin is piped, reads stdin to its end.
+ * Rejects with `invalid_option` and examples if there is no prompt.
  */
 async function readPrompt(words: readonly string[], { stdin, env }: Pick<CliIO, 'stdin' | 'env'>, signal: AbortSignal): Promise<string> {
   const fromStdin = words.length === 1 && words[0] === '-'

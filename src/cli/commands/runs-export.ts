@@ -9,9 +9,9 @@ import { type CliIO, Terminal } from '../terminal/terminal.ts'
 import { knownRun, withRuns } from './runs.ts'
 
 /**
- * `toolloop runs export ID`: prints everything in the journal about a run as one JSON object, for storing or sending. `--record FILE`
- * includes the recording in that file. Removes values whose names suggest secrets, and texts that look like keys. Resolves with the exit
- * code.
+ * `toolloop runs export ID`: prints everything in the journal about a run as one JSON object, for storing or sending. `--record FILE` adds
+ * the run's recording, which is read from FILE. Removes values whose names suggest secrets, and texts that look like keys. Resolves with
+ * the exit code.
  */
 export async function exportRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   return withRuns(flags, io, async (runner) => {
@@ -22,7 +22,7 @@ export async function exportRun(runId: string, flags: Flags, io: CliIO): Promise
   })
 }
 
-/** Reads a recording, which never contains secrets, from a file. */
+/** Reads a run's recording. Recordings never contain secrets. */
 function recordingOf(file: string, runId: string): RunRecording {
   const recording = readRecording(file)
   if (recording.runId !== runId) throw new InvalidOptionError('--record', `the recording of ${runId}`, recording.runId)

@@ -52,7 +52,7 @@ export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
   })
 }
 
-/** Whether a run's latest model matches this name: `provider/model`, or only the provider or the model. */
+/** Whether a run's latest model has this name. The name may be `provider/model`, only the provider, or only the model. */
 function isModel(name: string | undefined, given: string): boolean {
   return name !== undefined && (name === given || name.startsWith(`${given}/`) || name.endsWith(`/${given}`))
 }
@@ -75,7 +75,7 @@ export async function showRecorded(runId: string, flags: Flags, io: CliIO): Prom
   })
 }
 
-/** `toolloop runs cancel ID`: ends a run, whichever process executes it. Resolves with the exit code once it has ended. */
+/** `toolloop runs cancel ID`: ends a run, whichever process executes it. Resolves with the exit code once the run has ended. */
 export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
@@ -155,8 +155,7 @@ async function continueRun(runId: string, flags: Flags, io: CliIO, decide: Decid
 }
 
 /**
- * Returns the decision on a call that the options `--yes`, `--reject` or `--answer` specify. Throws `invalid_option` if the options don't
- * fit the call.
+ * Returns the decision on a call, as given by `--yes`, `--reject` or `--answer`. Throws `invalid_option` if the options don't fit the call.
  */
 function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answer }: Flags): Verdict {
   if ([yes, reject, answer].filter((given) => given !== undefined).length > 1)
@@ -172,10 +171,7 @@ function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answe
   )
 }
 
-/**
- * Returns the arguments of `decideItems` with which it asks the person at the terminal. Throws `invalid_option` if nobody is at the
- * terminal.
- */
+/** Prepares to ask the person at the terminal for decisions. Throws `invalid_option` if nobody is at the terminal. */
 function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: AbortSignal): Deciding {
   const asker = askOnTerminal(terminal.io, tools)
   const approve = createApprove(terminal, false, asker)
@@ -184,10 +180,7 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
   return { terminal, asker, approve, signal }
 }
 
-/**
- * Opens a journal and calls `work` with a runner that reads it. A copy of a journal is accepted, because reading the copy does not affect
- * the original.
- */
+/** Opens the journal and calls `work` with a runner for it. Also opens a copy of a journal if `work` only reads. */
 export async function withRuns(
   flags: Flags,
   io: CliIO,

@@ -15,7 +15,7 @@ import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /**
- * `toolloop serve`: serves the agent over HTTP until SIGINT or SIGTERM. Runs in progress may then finish. Resolves with the exit code.
+ * `toolloop serve`: serves the agent over HTTP until SIGINT or SIGTERM. Runs in progress can still finish. Resolves with the exit code.
  * Rejects for invalid options and files.
  */
 export async function serve(flags: Flags, io: CliIO): Promise<number> {

@@ -14,7 +14,10 @@ import { plural } from '../terminal/render.ts'
 import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
 import { printDispatched } from './tools.ts'
 
-/** `toolloop skills list`: lists the Skills of `--skills`, the project and the user, with their problems. Resolves with the exit code. */
+/**
+ * `toolloop skills list`: lists the Skills of `--skills`, the project and the user, and reports problems in them. Resolves with the exit
+ * code.
+ */
 export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const skills = await openSkills(flags, terminal)
@@ -66,8 +69,8 @@ export async function validateSkills(path: string, flags: Flags, io: CliIO): Pro
 
 /**
  * `toolloop skills run SKILL SCRIPT [args…]`: runs one script in the same way as an agent. SKILL is a name or a folder. A person who types
- * it trusts the Skill. Resolves with the exit code: 0 with the script's output or result on stdout, 1 if the script failed, 2 if there is
- * no such Skill.
+ * the command is taken to trust the Skill. Resolves with the exit code: 0 with the script's output or result on stdout, 1 if the script
+ * failed, 2 if there is no such Skill.
  */
 export async function runSkill(name: string, script: string, args: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

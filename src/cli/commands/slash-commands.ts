@@ -22,7 +22,7 @@ export interface ChatState {
   switchModel(name: string): Promise<void>
   /** Lets the person at the terminal choose a model. */
   pickModel(): Promise<void>
-  /** Continues a stored conversation. If a run waits in it, first asks whether to abandon that run. */
+  /** Continues a stored conversation. If one of its runs is waiting, first asks whether to abandon the run. */
   resume(id: string): Promise<void>
   /** Replaces the conversation by a summary that the model writes. The full conversation stays stored. */
   compact(): Promise<void>

@@ -5,7 +5,7 @@ import { looksBinary } from '../../tools/builtin/files/text-file.ts'
 import { isFileProblemCode, Workspace } from '../../tools/builtin/files/workspace.ts'
 import { formatBytes } from '../terminal/render.ts'
 
-/** Maximum sizes in bytes: of one text, of one picture or document, and of all files of a prompt together. */
+/** Maximum sizes in bytes: of a text, of a picture or document, and of all files of a prompt together. */
 const mostText = 262_144
 const mostMedia = 5_242_880
 const mostBytes = 20_971_520
@@ -22,7 +22,7 @@ export interface AttachedPrompt {
 /**
  * Attaches the files that a prompt refers to as `@path`, if the workspace's tools may read them. Text files are appended to the prompt.
  * Pictures and PDFs become parts of the message. Rejects with `invalid_option` for a file that can't be attached. A reference to a missing
- * file stays text. `pasted` contains the pasted pieces of the prompt. In these pieces, an `@` counts as a reference only if its file can be
+ * file stays text. `pasted` contains the pasted parts of the prompt. An `@` in pasted text counts as a reference only if the file can be
  * attached. `outputs` contains texts to add after the files.
  */
 export async function attachFiles(
@@ -69,7 +69,7 @@ function countReferences(texts: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** Removes punctuation at the end of a reference, which may belong to the sentence. */
+/** Removes punctuation at the end of a reference. It may belong to the sentence around the reference. */
 function withoutEnd(reference: string): string {
   return reference.replace(/[.,;:!?)\]]+$/, '')
 }

@@ -39,10 +39,7 @@ interface ChooseModelOptions {
   signal?: AbortSignal
   /** Local servers to look for. Default: the servers that the environment names. */
   servers?: readonly LocalServer[]
-  /**
-   * How long to wait for all servers together, in milliseconds. If no server is running on a port, the connection is refused immediately.
-   * Default 300.
-   */
+  /** How long to wait for all servers together, in milliseconds. Default 300. */
   probeMs?: number
 }
 
@@ -53,8 +50,8 @@ const listModelsMs = 5_000
 
 /**
  * Chooses the model from the first of these sources: the option, `TOOLLOOP_MODEL`, `toolloop.yaml`, the first API key in the environment, a
- * model server on this machine, or the demo model. A base URL applies to the model that an option, the environment or the file names. If
- * none of them names a model, uses the first model that the server at the base URL lists. Rejects with `invalid_option` for an invalid
+ * model server on this machine, or the demo model. `baseURL` applies to a model that the option, the environment or the file names. If none
+ * of them names a model, uses the first model that the server at the base URL lists. Rejects with `invalid_option` for an invalid
  * configuration.
  */
 export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
@@ -88,7 +85,7 @@ function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefin
   return undefined
 }
 
-/** Returns the model that the option, the environment or the file names. The name may refer to an entry in `models` of the file. */
+/** Returns the model that the option, the environment or the file names. The name may be a key of `models` in the file. */
 function findNamed({ model, baseURL, env }: ChooseModelOptions, config: ConfigFile = {}): ModelChoice | undefined {
   const { model: chosen, file = 'the configuration' } = config
   const find = (name: string, source: ModelSource, from: string): ModelChoice => {

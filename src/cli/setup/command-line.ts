@@ -12,7 +12,7 @@ export function withOwnCommand(text: string, env: CliIO['env']): string {
   return text.replaceAll(/(?<!npx |[\w./@-])toolloop(?= [a-z"-])/g, commandOf(env))
 }
 
-/** Returns the command that decides a run, with the options of the command that started the run. */
+/** Returns the `toolloop runs decide` command for a run. It repeats the options of the command that started the run. */
 export function decideCommand(runId: string, flags: Flags, env: CliIO['env']): string {
   const {
     model,

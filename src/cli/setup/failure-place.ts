@@ -10,9 +10,9 @@ const ownFolder = fileURLToPath(new URL('../../', import.meta.url))
 const maxChecked = 20
 
 /**
- * Returns a text to append to an error message that says where a module failed to load. For an error that the module's code threw, it is `
- * (tools.ts:12:3)`. For a syntax error, it is the source line. If the position is unknown, it is empty. `loaded` contains the URLs of the
- * loaded modules, in order.
+ * Returns a text that says where a module failed to load, to append to an error message. For an error that the module threw, the text is `
+ * (tools.ts:12:3)`. For a syntax error, the text is the source line. If the position is unknown, the text is empty. `loaded` contains the
+ * URLs of the modules in the order in which they were loaded.
  */
 export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
@@ -42,8 +42,8 @@ interface UnparsableLine {
 }
 
 /**
- * Parses the text that Node.js prints above the stack of a syntax error. It consists of `file:line`, the source line, and the marks below
- * it. For TypeScript, it also has the lines around the source line.
+ * Parses the text that Node.js prints above the stack of a syntax error: `file:line`, the source line, and the marks below it. For
+ * TypeScript, the text also has the lines around the source line.
  */
 function unparsableLine(stack: string): UnparsableLine | undefined {
   const [, path, line, block = ''] = /^((?:file:|[/[]|[A-Za-z]:\\).*):(\d+)\n([\s\S]*?)\n(?:\n|\w*Error)/.exec(stack) ?? []
@@ -54,8 +54,8 @@ function unparsableLine(stack: string): UnparsableLine | undefined {
 }
 
 /**
- * Finds the line with a syntax error. For TypeScript, the error contains the line. For an ES module, Node.js reports the line only when it
- * exits, so another Node.js process checks the file without running it.
+ * Finds the line with a syntax error. For TypeScript, the stack of the error contains the line. For an ES module, Node.js reports the line
+ * only when it exits. Another Node.js process therefore checks each file, without running it.
  */
 function findUnparsable(loaded: readonly string[]): UnparsableLine | undefined {
   const files = loaded.filter((url) => url.startsWith('file:') && !url.includes('/node_modules/')).map((url) => fileURLToPath(url))

@@ -8,7 +8,7 @@ import type { CliIO } from '../terminal/terminal.ts'
 /** A journal opened by a command. */
 export interface OpenJournal {
   journal: Journal
-  /** Closes the journal. Resolves when all its locks and threads are gone. */
+  /** Closes the journal. Resolves when the locks are released and the threads have ended. */
   close(): Promise<void>
 }
 
@@ -35,14 +35,14 @@ export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = fal
   )
 }
 
-/** The path of the file, as the option or the environment gives it. */
+/** The path of the journal, as given by the option or the environment. */
 function fileOf({ journal }: Flags, { env }: CliIO): string | undefined {
   return (journal ?? env.TOOLLOOP_JOURNAL) || undefined
 }
 
 async function open(file: string, { cwd }: CliIO, adopt: boolean): Promise<OpenJournal> {
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
-  // This process must not resume runs of other processes, because a command executes only the runs that it was asked to execute.
+  // A command executes only the runs that it was asked to execute, so it never takes over runs of other processes.
   const journal = sqliteJournal({ file: resolve(cwd, file), adopt, takeOverEveryMs: Number.POSITIVE_INFINITY })
   return { journal, close: () => journal.close() }
 }

@@ -10,9 +10,9 @@ import { resolveSelfForTools } from './resolve-self.ts'
 const extensions = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 
 /**
- * Loads the tools of modules, in order: named exports that are tools or arrays of tools, and a default export that is a tool, an array, an
- * object of tools or a ToolRegistry. Ignores other named exports. Rejects with `invalid_option` if a module can't be loaded or has no
- * tools, and with `invalid_tool` for an invalid tool or a duplicate name. The message of the error names the file.
+ * Loads the tools of modules, in order. A named export can be a tool or an array of tools; other named exports are ignored. The default
+ * export can be a tool, an array, an object of tools, or a ToolRegistry. Rejects with `invalid_option` if a module can't be loaded or has
+ * no tools, and with `invalid_tool` for an invalid tool or a duplicate name. The error message names the file.
  */
 export async function loadTools(paths: readonly string[], cwd: string): Promise<AnyTool[]> {
   const origins = new Map<string, string>()
@@ -41,10 +41,10 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
     throw new ToolloopError('invalid_option', `Expected \`--tools\` to name a module ending in ${extensions.join(', ')}, got ${path}`)
   }
   const exports = await importModule(path, file, cwd)
-  // A Set makes sure that a tool that is exported both by name and in the default array is loaded once.
+  // A Set, because a tool may be exported both by name and in the default export.
   const tools = new Set<AnyTool>()
   for (const [name, value] of Object.entries(exports)) {
-    // For a CommonJS module, the export `module.exports` is the whole module. It is skipped, because its parts are exported, too.
+    // For a CommonJS module, the export `module.exports` is the whole module. It is skipped, because its members are exported, too.
     if (name === 'module.exports') continue
     for (const tool of name === 'default' ? toolsOfDefault(value, path) : toolsOfNamed(value)) {
       try {

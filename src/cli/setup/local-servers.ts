@@ -64,7 +64,7 @@ export async function listModels(baseURL: string, withinMs: number, signal?: Abo
   return models.flatMap(({ id }) => (typeof id === 'string' && !isEmbeddingName(id) ? [id] : []))
 }
 
-/** Like `listModels`, for Ollama. Its own list includes the capabilities of each model: https://docs.ollama.com/api/tags */
+/** Like `listModels`, for Ollama, whose own API lists the capabilities of each model: https://docs.ollama.com/api/tags */
 async function listOllamaModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
   const models = await fetchList(new URL('/api/tags', baseURL).href, 'models', withinMs, signal)
   const chatModels = models.flatMap(({ name, capabilities }) => {

@@ -20,8 +20,8 @@ export async function serverNamed(name: string, flags: Flags, { cwd, env }: CliI
 }
 
 /**
- * Returns the folder for the tokens of servers that are configured without a token store. Returns undefined for the library's default
- * folder.
+ * Returns the folder for the tokens of servers that are configured without a token store. Undefined if HOME is not set; the library then
+ * uses its default folder.
  */
 export function tokenFolder({ env: { HOME } }: Pick<CliIO, 'env'>): string | undefined {
   return HOME === undefined ? undefined : join(HOME, '.toolloop', 'mcp')

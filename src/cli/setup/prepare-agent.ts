@@ -16,7 +16,6 @@ import { openToolSources } from './tool-sources.ts'
 export interface PreparedAgent {
   choice: ModelChoice
   tools: AnyTool[]
-  /** The options of the runner. */
   options: BackendOptions
   /** Closes the tools and everything that they have started. */
   close(): Promise<void>
@@ -32,7 +31,7 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   const logger = createCliLogger(terminal, flags)
   const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
-  // If this rejects, nothing has to be closed, because tools start processes only when they are called.
+  // A failure here leaves nothing to close, because tools start processes only when they are called.
   const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
   const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, repeatWindow, ...settings } = choice.limits ?? {}
   // Options on the command line take precedence over the file, as in all commands.
@@ -53,22 +52,19 @@ export async function prepareAgent(flags: Flags, terminal: Terminal, signal: Abo
   return { choice, tools: dispatcher.list(), options, close: async () => skills?.close() }
 }
 
-/** Converts an option in seconds to milliseconds. */
 export function inMilliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000
 }
 
-/** Creates the chosen model. Throws the errors of `createModel`. */
 export function openChoice({ model, providers }: ModelChoice): ChatModel {
   return createModel(model, { providers })
 }
 
-/** Returns the line that names the model. */
 export function describeChoice({ name, source, why }: ModelChoice, env: CliIO['env']): string {
   return source === 'demo' ? withOwnCommand('demo model (no key found) — see toolloop doctor', env) : `model: ${name} (${why})`
 }
 
-/** Returns the text of `--instructions`. If the option names a file, reads it from the file. */
+/** Returns the instructions. `@file` is read from the file. */
 export async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
   if (given === undefined || !given.startsWith('@')) return given
   const file = resolve(cwd, given.slice(1))

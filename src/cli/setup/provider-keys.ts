@@ -5,14 +5,11 @@ interface FoundKey {
   provider: string
   /** The name of the variable. Its value is never stored here. */
   variable: string
-  /** The default model. Undefined if the provider has no default; a model of this provider must then be selected by name. */
+  /** The default model. Undefined if the provider has no default. A model of this provider must then be selected by name. */
   defaultModel?: string
 }
 
-/**
- * Default models in order of preference: general-purpose models that call tools. Providers retire models, so `--model`, `TOOLLOOP_MODEL`
- * and `toolloop.yaml` take precedence.
- */
+/** The default models, in order of preference. All are general-purpose models that call tools. */
 const defaultModels = new Map([
   ['openai', 'gpt-5.2'],
   ['anthropic', 'claude-sonnet-4-6'],

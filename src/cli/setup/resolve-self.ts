@@ -11,8 +11,8 @@ const runsFromSource = import.meta.url.endsWith('.ts')
 let registered = false
 
 /**
- * Lets a tool module in any folder `import 'toolloop'`. The import resolves to the running build if the package is not installed for that
- * module, or if the installed package is another build in this package's own folder. Any other installed copy is used unchanged. See
+ * Lets a tool module in any folder `import 'toolloop'`. If the package is not installed for the module, the import resolves to the running
+ * build. It also does so if the installed package is this folder. Other installed copies are used unchanged. See
  * https://nodejs.org/api/module.html#moduleregisterhooksoptions.
  */
 export function resolveSelfForTools(): void {
@@ -35,7 +35,7 @@ export function resolveSelfForTools(): void {
   })
 }
 
-/** Returns the URL of one of this package's `exports` in the running build. */
+/** Returns the URL of an entry of this package's `exports` in the running build. */
 function ownModule(subpath: string, exports: unknown): string | undefined {
   const entry = isJsonObject(exports) ? exports[subpath] : undefined
   const target = isJsonObject(entry) ? entry.default : entry

@@ -15,8 +15,8 @@ export interface OpenSession {
 }
 
 /**
- * Opens the conversation of `--session`. Creates the file if needed, readable only by its owner. Resolves with undefined without this
- * option.
+ * Opens the conversation of `--session`. Creates the file if needed, readable only by its owner. Resolves with undefined if the option is
+ * absent.
  */
 export async function openSession({ session: id }: Flags, { cwd }: CliIO): Promise<OpenSession | undefined> {
   if (id === undefined) return undefined
@@ -24,7 +24,7 @@ export async function openSession({ session: id }: Flags, { cwd }: CliIO): Promi
   return { id, sessions, close: () => sessions.close() }
 }
 
-/** Opens the conversations of a folder. If needed, creates their file, which only its owner can read, in a folder that Git ignores. */
+/** Opens the conversations of a folder. Creates the file if needed, readable only by its owner, in a folder that Git ignores. */
 export async function openSessions(folder: string): Promise<Sessions> {
   const file = fileIn(folder)
   if (!existsSync(file)) {
@@ -58,8 +58,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * Lets a conversation continue after a paused run if the run can no longer be decided. This is the case if the run was aborted while it
- * waited, or if no journal stores it. The conversation keeps the messages of the run.
+ * If the run of a conversation has paused and can no longer be decided, lets the conversation continue. This is so if the run was aborted,
+ * or if no journal stores it. The conversation keeps the messages of the run.
  */
 export async function releaseUndecided(
   { stopReason }: RunResult,

@@ -2,15 +2,12 @@ import { show } from '../../core/errors.ts'
 import { createLogger, type Logger, redacting } from '../../core/logger.ts'
 import { type Terminal, withoutControls } from './terminal.ts'
 
-/**
- * Records with one of these fields are left out of the log. They are about ends of runs, calls and model requests, which already have their
- * own lines on the screen.
- */
+/** Log records with one of these fields are left out, because the screen already shows the end of each run, call and model request. */
 const ownLines = ['stopReason', 'toolCallId', 'iteration']
 
 /**
- * Creates the logger of a command. By default, it shows warnings and errors as readable lines. With `verbose`, it shows everything as
- * pino's JSON lines; with `quiet`, only errors.
+ * Creates the logger of a command. By default, it shows warnings and errors as readable lines. With `verbose`, it shows all records as
+ * pino's JSON lines. With `quiet`, it shows only errors.
  */
 export function createCliLogger(terminal: Terminal, { verbose, quiet }: { verbose?: boolean; quiet?: boolean }): Logger {
   if (verbose) return createLogger({ level: 'debug', destination: { write: (line) => terminal.note(line.trimEnd()) } })

@@ -2,8 +2,8 @@ import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from '../exit-codes.t
 import type { CliIO } from './terminal.ts'
 
 /**
- * Handles the signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the
- * second ends the process immediately. If nobody reads stdout any more (`| head`), the command is aborted too, and ends silently.
+ * Handles the signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command can clean up. The second signal
+ * ends the process immediately. A closed stdout (`| head`) also aborts the command, without a message.
  */
 export class Interrupts {
   readonly #controller = new AbortController()
@@ -21,7 +21,7 @@ export class Interrupts {
     return this.#controller.signal
   }
 
-  /** The exit code if there was a signal or an error of stdout. Undefined otherwise. */
+  /** The exit code after a signal or an error of stdout. Undefined before. */
   get exitCode(): number | undefined {
     return this.#exitCode
   }
@@ -49,7 +49,7 @@ export class Interrupts {
   readonly #onSigint = (): void => this.#interrupt(EXIT_SIGINT)
   readonly #onSigterm = (): void => this.#interrupt(EXIT_SIGTERM)
   readonly #onStdoutError = (error: NodeJS.ErrnoException): void => {
-    // A closed pipe is not a failure, because its reader needs no more output. Other errors are reported when the process ends.
+    // A closed pipe is not a failure: the reader needs no more output. Other errors are reported when the process ends.
     this.#exitCode ??= isClosedPipe(error) ? EXIT_OK : EXIT_FAILED
     this.#controller.abort()
   }

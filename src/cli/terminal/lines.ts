@@ -25,8 +25,8 @@ export interface Lines {
   ask(question: string, signal: AbortSignal, draft?: string): Promise<string>
   /**
    * Asks a question that is answered with a single key. `answers` maps each key to its meaning. Resolves with the key, or with `'n'` for
-   * Esc and at the end of the input. Enter counts as the key `onEnter`, by default `'n'`. Ignores pasted keys, and keys pressed before the
-   * question and its answers are on the screen. Rejects if `signal` is aborted.
+   * Esc and at the end of the input. Enter counts as `onEnter`, by default `'n'`. Ignores pasted keys, and keys pressed before the question
+   * and its answers are on the screen. Rejects if `signal` is aborted.
    */
   choose<K extends string>(
     question: string,

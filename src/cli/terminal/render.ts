@@ -11,7 +11,7 @@ import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 /** Maximum number of lines of a script that are shown. */
 const maxScriptLines = 60
-/** Maximum number of characters on the line of a call, separately for its arguments and for its error. */
+/** Maximum number of characters of a call's arguments, and of its error, on the line of the call. */
 const maxArgumentsLength = 120
 const maxFailureLength = 200
 
@@ -24,7 +24,6 @@ interface RenderOptions {
   calls?: CallLog
 }
 
-/** Stores calls by number. */
 interface CallLog {
   add(call: { tool: string; args: JsonObject }): number
   end(number: number, ending: string, result: string): void
@@ -163,7 +162,7 @@ export class RunRenderer {
     if (script !== undefined) this.#showScript(script)
   }
 
-  /** Shows the start of the call that contains this run. */
+  /** Shows that the call that started this nested run has begun. */
   #showOuter({ parentRunId, parentToolCallId }: EventMeta): void {
     if (parentToolCallId === undefined) return
     for (const outer of this.#running.values())
@@ -181,7 +180,7 @@ export class RunRenderer {
 
   #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>, call: CallView | undefined): void {
     const running = call && this.#running.get(call)
-    // If other calls are running, the line also shows the arguments, so that it is clear which call has ended.
+    // If other calls are running, the line also shows the arguments, to make clear which call has ended.
     const isOneOf = this.#running.size > 1 && running !== undefined
     if (call !== undefined) this.#running.delete(call)
     const isOneLine = running?.isShown === false

@@ -12,7 +12,7 @@ import type { Asker } from './approvals/asker.ts'
 import { describeEnding, RunRenderer } from './render.ts'
 import { type CliIO, isOnTerminal, type Terminal } from './terminal.ts'
 
-/** Shows a run in the form that the options ask for: for a person, as one JSON object, or as lines of events. */
+/** Shows a run for a person, as one JSON object, or as lines of events, depending on the options. */
 async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
     const redactor = new EventRedactor(tools, [], Number.POSITIVE_INFINITY)
@@ -29,7 +29,7 @@ async function showRun(stream: RunStream, { tools }: PreparedAgent, flags: Flags
   return result
 }
 
-/** How the approvals and questions of a run are decided. If `approve` is undefined, calls that need an approval pause the run. */
+/** Who decides on approvals and questions of a run. If `approve` is undefined, calls that need an approval pause the run. */
 export interface People {
   approve: RunnerOptions['approve']
   /** Asks the person at the terminal. Undefined if nobody is there. */
@@ -80,7 +80,7 @@ export async function decisionsOn(
   }
 }
 
-/** The hint that is shown for a run that waits and was not decided. */
+/** The hint for a run that waits because nobody was at the terminal. */
 export const nobodyDecided = 'nobody was here to decide: you are asked on a terminal, and --yes approves calls'
 
 /** Prints why there is no answer, and what may help. For a paused run in a journal, prints the command that continues the run. */
@@ -98,10 +98,7 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
   else terminal.note(terminal.paint('dim', `${nobodyDecided}; --journal FILE keeps a run for later`))
 }
 
-/**
- * Returns the run options for the kind of output. If the answer is streamed to a file or pipe, a run ends when an answer is cut off,
- * because the first part can't be removed from the output.
- */
+/** Text that was written to a file or pipe can't be removed. A run that writes there therefore ends if an answer is cut off. */
 export function keepingWhole(
   { stdout }: Pick<CliIO, 'stdout'>,
   { json, events }: Pick<Flags, 'json' | 'events'>,

@@ -41,7 +41,7 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
   }
 }
 
-/** Wraps a token store so that it appears empty until something is saved. A failed sign-in then leaves the saved data unchanged. */
+/** Wraps a token store so that it appears empty until something is saved. If the sign-in fails, the saved data stays unchanged. */
 function startingOver(store: McpTokenStore): McpTokenStore & { isSaved(): boolean } {
   let isSaved = false
   return {

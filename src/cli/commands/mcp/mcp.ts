@@ -13,8 +13,8 @@ import { Interrupts } from '../../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../../terminal/terminal.ts'
 
 /**
- * `toolloop mcp`: serves the tools over standard input and output until the client disconnects, or with `--http` over HTTP until SIGINT or
- * SIGTERM. Resolves with the exit code.
+ * `toolloop mcp`: serves the tools over standard input and output until the client disconnects. With `--http`, serves them over HTTP until
+ * SIGINT or SIGTERM. Resolves with the exit code.
  */
 export async function mcp(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
@@ -57,7 +57,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
     output: io.stdout,
     signal,
     logger,
-    // The client may get the log, because it has started this process and can already read the process's standard error.
+    // The client may get the log, because it can read this process's standard error anyway.
     logToClient: true,
     ...offered,
     toolTimeoutMs: inMilliseconds(flags.timeout),
@@ -65,7 +65,7 @@ async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, inte
   await service.closed
 }
 
-/** Starts the service with only the route `/mcp`. The service's tokens, limits and checks apply. */
+/** Serves only the route `/mcp`, with the usual token, limits and checks of the service. */
 async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger, ...offered }: Serving): Promise<void> {
   const { createService, listen } = await import('../../../service/index.ts')
   const { env, cwd } = terminal.io

@@ -9,7 +9,6 @@ import { askAboutPlan } from './ask-plan.ts'
 import type { Asker } from './asker.ts'
 import { asJson, rowsOf } from './shown-arguments.ts'
 
-/** The parts that are needed to ask a person about pending items. */
 export interface Deciding {
   terminal: Terminal
   asker: Asker
@@ -30,7 +29,7 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
   for (const item of items) {
     const { toolCallId, fingerprint, path = [] } = item
     const agents = path.map(({ agent }) => visible(agent)).join(' › ')
-    // The text before a plan is skipped, because the screen already shows it as the answer.
+    // Before a plan, the text is skipped: the screen already shows it as the answer.
     if (item.said !== undefined && item.plan === undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
     if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })

@@ -12,9 +12,9 @@ import type { Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
 import { asJson, diffRowsOf, rowsOf } from './shown-arguments.ts'
 
-/** The number of cells that the question itself needs on the line that asks about a call. */
+/** The number of cells that the question takes up beside the call. */
 const questionCells = 60
-/** The number of rows that are not available for arguments, because they show the question and the cursor below it. */
+/** The number of rows below the arguments, for the question and the cursor. */
 const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', e: '[e]dit', a: '[a]lways', v: 'ne[v]er', w: '[w]hy not' } as const
 const pageAnswers = { m: '[M]ore', n: '[n]o', w: '[w]hy not' } as const
@@ -38,7 +38,7 @@ class Approvals {
     const { tool, signal } = request
     const settled = this.#settled.get(tool)
     if (settled !== undefined) return settled
-    // Waits a moment, so that text that the model wrote before the call appears before the question.
+    // Waits so that text that the model wrote before the call appears before the question.
     await setImmediate()
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()
@@ -62,7 +62,7 @@ class Approvals {
     }
   }
 
-  /** Shows the line of the script that makes the call. */
+  /** Shows the line of the script that called the tool. */
   #quote({ script }: ApprovalRequest): void {
     if (script !== undefined) this.#terminal.note(this.#terminal.paint('dim', `line ${script.line} of the script: ${visible(script.code)}`))
   }
@@ -78,9 +78,7 @@ class Approvals {
     return this.#fits(tool, args) ? `run ${tool} ${visible(asJson(args))}?` : `run ${tool}?`
   }
 
-  /**
-   * Shows a call that does not fit on the line of the question. If the person refuses the call while reading, resolves with that answer.
-   */
+  /** Shows a call that does not fit on the line of the question. Resolves with the answer if the person refuses the call while reading. */
   async #show(tool: string, args: JsonObject, signal: AbortSignal): Promise<Refusal | undefined> {
     if (this.#fits(tool, args)) return undefined
     this.#terminal.note(this.#terminal.paint('yellow', `${tool} is called with:`))
@@ -88,8 +86,8 @@ class Approvals {
   }
 
   /**
-   * Shows the information that the tool or a rule gives about the call. If the person refuses the call while reading, resolves with that
-   * answer.
+   * Shows the information that the tool or a rule gives about the call. Resolves with the answer if the person refuses the call while
+   * reading.
    */
   async #showAbout({ about, signal }: ApprovalRequest): Promise<Refusal | undefined> {
     if (about === undefined || about === null) return undefined
@@ -123,8 +121,8 @@ class Approvals {
   }
 
   /**
-   * Shows all lines, one screenful at a time. The person can approve the call only after the last one. If the person refuses the call
-   * earlier, resolves with that answer.
+   * Shows all lines, one screenful at a time. The person can approve the call only after the last screenful. Resolves with the answer if
+   * the person refuses the call earlier.
    */
   async #showInPages(lines: readonly string[], signal: AbortSignal): Promise<Refusal | undefined> {
     const size = Math.max(1, (this.#terminal.io.stderr.rows ?? 24) - otherRows)

@@ -3,7 +3,7 @@ import type { CliIO } from '../terminal.ts'
 import { TerminalLines } from '../terminal-lines.ts'
 import type { Asker } from './asker.ts'
 
-/** Creates an asker that reads from the terminal while it asks. Use it if nothing else reads from the terminal. */
+/** Asks on the terminal, and reads from it only while a question is open. If something else reads from the terminal, use another asker. */
 export function askOnTerminal(io: CliIO, tools: readonly AnyTool[]): Asker {
   const onTerminal = async <T>(work: (lines: TerminalLines) => Promise<T>): Promise<T> => {
     const lines = new TerminalLines(io)

@@ -6,13 +6,13 @@ import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 import { asJson } from './shown-arguments.ts'
 
-/** The number of rows that are not available for the plan: they show its heading, the question, and the cursor below the question. */
+/** The number of rows for the heading of the plan, the question, and the cursor. */
 const otherRows = 3
 const answers = { y: '[y]es', n: '[N]o', o: '[o]ne by one' } as const
 
 /**
- * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Resolves with undefined if each call must be
- * approved on its own, because the person wants that, or because the plan doesn't fit on one screen.
+ * Shows the plan of a preview as a numbered list, and asks whether to carry out all of it. Resolves with undefined if the person wants to
+ * decide on each call, or if the plan doesn't fit on one screen.
  */
 export async function askAboutPlan(
   items: readonly PendingItem[],

@@ -3,6 +3,6 @@ import type { Lines } from '../lines.ts'
 
 /** Asks questions of the person at the terminal. */
 export interface Asker extends Pick<Lines, 'ask' | 'choose' | 'lend'> {
-  /** The tools whose calls are decided. */
+  /** The tools of the run. */
   tools: readonly AnyTool[]
 }

@@ -11,8 +11,8 @@ import type { Terminal } from '../terminal.ts'
 import type { Asker } from './asker.ts'
 
 /**
- * Lets a person edit the arguments of a call until they are valid, in the program of VISUAL or EDITOR, or at a prompt. Resolves with
- * undefined if the input is empty, which means no change.
+ * Lets a person edit the arguments of a call until they are valid. Opens the program of VISUAL or EDITOR if one is set. Resolves with
+ * undefined if the person leaves the arguments unchanged by entering nothing.
  */
 export async function editArguments(
   tool: string,
@@ -51,7 +51,7 @@ async function editIn(editor: string, text: string): Promise<string> {
   try {
     const file = join(folder, 'arguments.json')
     await writeFile(file, `${text}\n`, { mode: 0o600 })
-    // The variable may contain options of the program, as with git.
+    // VISUAL and EDITOR may contain options for the program, as in Git.
     const child =
       process.platform === 'win32'
         ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })

@@ -5,7 +5,7 @@ import { visible } from '../../../core/text/visible.ts'
 import { wrap } from '../rows.ts'
 
 /**
- * The bars at the start of a row. `lineBar` marks each line of a text with several lines. `restBar` marks the continuation of a line that
+ * The marks at the start of a row. `lineBar` marks each line of a text with several lines. `restBar` marks the continuation of a line that
  * is longer than a row.
  */
 const lineBar = '│'
@@ -13,8 +13,8 @@ const restBar = '┊'
 const shownTab = '⇥   '
 
 /**
- * Formats JSON in indented rows of up to `columns` cells. A text with several lines is shown below its name, each line after a bar, so that
- * code is readable. A value can't look like another value: if a text contains a bar character, the character is shown as its code.
+ * Formats JSON in indented rows of up to `columns` cells. If a text has several lines, each line is shown in its own row after a bar. A bar
+ * character inside a text is shown as its code, so that no value can imitate these rows.
  */
 export function rowsOf(value: Json, columns: number): string[] {
   return [...rowsIn(value, '', '', '', columns)]
@@ -42,7 +42,7 @@ function* rowsIn(value: Json, indent: string, before: string, behind: string, co
 
 /** Formats a changed text as the rows of a diff, up to `columns` cells wide. The diff contains every line of both texts. */
 export function diffRowsOf({ before, after }: TextEdit, columns: number): DiffLine[] {
-  // Leaves cells for the mark of a row and for the bar of a continuation.
+  // Leaves room for the diff mark and `restBar`.
   const width = Math.max(1, columns - 3)
   return diffLines(before.split('\n'), after.split('\n')).flatMap(({ kind, text }) =>
     wrap(shownLine(text), width).map((row, at) => ({ kind, text: at === 0 ? row : `${restBar}${row}` })),

@@ -46,7 +46,6 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** Returns the common prefix of all words. */
 export function commonBeginning(words: readonly string[]): string {
   const [first = ''] = words
   let length = first.length

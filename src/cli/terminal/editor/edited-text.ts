@@ -1,4 +1,4 @@
-/** How far from the cursor to search for the boundaries of a visible character, in UTF-16 code units. */
+/** The distance from the cursor, in UTF-16 code units, within which the boundaries of a visible character are searched for. */
 const longestCharacter = 64
 
 let segmenter: Intl.Segmenter | undefined
@@ -87,10 +87,7 @@ export class EditedText {
     return true
   }
 
-  /**
-   * Returns the position in another line (`from` to `to`) that has the same column as the cursor. `start` is the start of the cursor's own
-   * line.
-   */
+  /** Returns the position in the line from `from` to `to` that has the same column as the cursor. The cursor's line begins at `start`. */
   #sameColumn(from: number, to: number, start: number): number {
     const column = charactersOf(this.#text.slice(start, this.#at)).length
     return from + charactersOf(this.#text.slice(from, to)).slice(0, column).join('').length

@@ -15,7 +15,7 @@ export interface KeyedInputOptions {
   /** The earlier prompts, for Up, Down and Ctrl-R. */
   history?: PromptHistory
   complete?: Complete
-  /** Actions of other keys, by the name of the key, such as `ctrl-o`. */
+  /** Actions for other keys. Each property is the name of a key, such as `ctrl-o`. */
   keys?: Readonly<Record<string, () => void>>
   /** Returns the rows above the input, such as the current status. They may change at any time. */
   above?: () => readonly string[]
@@ -23,17 +23,16 @@ export interface KeyedInputOptions {
 
 type Action = (input: KeyedInput) => void
 
-/** A text with information about how it was entered. */
 export interface TypedText {
   text: string
-  /** The pasted pieces of the text. */
+  /** The parts of the text that were pasted. */
   pasted: readonly string[]
 }
 
 /** When an input is visible: always, only while it contains text, or never. `open` makes an input always visible. */
 type Shown = 'always' | 'typed' | 'never'
 
-/** One text that a person enters at a prompt, from the first key to Enter. */
+/** An input line. It is open from the first key to Enter, and returns one text. */
 export class KeyedInput {
   /** Resolves with the text. Resolves with undefined if the signal was aborted or the input has ended. */
   readonly ended: Promise<TypedText | undefined>
@@ -54,7 +53,7 @@ export class KeyedInput {
    */
   #back = 0
   #draft = ''
-  /** The number of calls of `hide` that no call of `show` has undone yet. */
+  /** How many calls of `hide` have not been undone by `show`. */
   #hidden = 0
   #isOver = false
 
@@ -157,8 +156,8 @@ export class KeyedInput {
   }
 
   /**
-   * Handles Enter. Returns whether Enter ends the input. During a search, Enter makes the match the text. After a backslash, Enter starts a
-   * new line.
+   * Handles Enter. Returns whether Enter ends the input. During a search, Enter accepts the match. After a backslash, Enter starts a new
+   * line.
    */
   finishes(): boolean {
     const found = this.#search?.found
@@ -228,7 +227,7 @@ export class KeyedInput {
     return Math.max(2, this.#io.stderr.columns || 80)
   }
 
-  /** If the line ends with a backslash, replaces it by a line break. Returns whether it did. */
+  /** If the line ends with a backslash, replaces it by a line break. Returns whether the line was continued. */
   #continuesLine(): boolean {
     const { text, at } = this.#edited
     if (text[at - 1] !== '\\' || (text.length > at && text[at] !== '\n')) return false
@@ -245,7 +244,7 @@ export class KeyedInput {
     this.#edited.set(back === 0 ? this.#draft : (prompts.at(-back) ?? ''))
   }
 
-  /** Handles a key during a search. Returns false for a key that ends the search and then applies to the match. */
+  /** Handles a key during a search. Returns false if the key ends the search and must then be handled as a normal key. */
   #pressInSearch(search: HistorySearch, name: string, text: string | undefined): boolean {
     if (name === 'ctrl-r') search.older()
     else if (name === 'backspace' || name === 'ctrl-h') search.erase()
@@ -254,7 +253,7 @@ export class KeyedInput {
     else {
       if (search.found !== undefined) this.#edited.set(search.found)
       this.#search = undefined
-      // Escape does nothing except end the search.
+      // Escape only ends the search.
       return name === 'meta-escape' || name === 'escape'
     }
     return true

@@ -37,7 +37,7 @@ export class Picker {
     )
   }
 
-  /** Handles a key. Returns whether the person has chosen an item or left the list. Returns undefined if neither. */
+  /** Handles a key. Returns undefined if the list stays open. */
   press(text: string | undefined, key: PressedKey): 'chosen' | 'left' | undefined {
     const name = nameOf(key)
     const last = this.#matching.length - 1

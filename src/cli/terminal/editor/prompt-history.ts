@@ -11,8 +11,8 @@ const longestPrompt = 16_384
 const longestFile = 4 * mostPrompts * longestPrompt
 
 /**
- * The prompts of all chats of a user, oldest first, in a file that only the owner can read. A prompt that starts with a space, or contains
- * something that looks like a key, is only remembered until the chat ends.
+ * The prompts of a user's chats, oldest first. They are stored in a file that only the owner can read. A prompt that starts with a space or
+ * seems to contain a key is not written to the file.
  */
 export class PromptHistory {
   readonly prompts: string[]
@@ -42,9 +42,9 @@ export class PromptHistory {
 }
 
 /**
- * Opens the history in the file of `TOOLLOOP_HISTORY`, or `toolloop/history` in `XDG_STATE_HOME`, or `~/.toolloop/history`. If
- * `TOOLLOOP_HISTORY` is empty, or no place is known, the history is not written. Truncates the file to its newest prompts. Never rejects:
- * calls `onProblem` instead.
+ * Opens the history: the file of `TOOLLOOP_HISTORY`, or `toolloop/history` in `XDG_STATE_HOME`, or `~/.toolloop/history`. If
+ * `TOOLLOOP_HISTORY` is empty, or none of the variables and no home folder is set, the history is not written. Truncates the file to its
+ * newest prompts. Never rejects: calls `onProblem` instead.
  */
 export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: (error: unknown) => void): Promise<PromptHistory> {
   const file = fileOf(env)

@@ -1,6 +1,5 @@
 import type { Style } from '../style.ts'
 
-/** A piece of text in one style. */
 export interface Span {
   text: string
   styles: readonly Style[]
@@ -30,8 +29,8 @@ interface Reader {
 }
 
 /**
- * Returns the spans at the start of a line that further text can't change, and the length of the text that they cover. `before` is the
- * character before the text. `isWhole` means that the line is complete, so that all its spans are final.
+ * Returns the spans at the start of the text that later text can't change, and the length of the text that they cover. `before` is the
+ * character before the text. If `isWhole`, the line is complete, so all spans are final.
  */
 export function readInline(text: string, before: string, isWhole: boolean, styles: readonly Style[] = []): Found {
   const spans: Span[] = []
@@ -80,7 +79,7 @@ function readCode(rest: string, mayGrow: boolean, { styles }: Reader): Reading {
   const marks = /^`+/.exec(rest)?.[0] ?? ''
   if (marks.length === rest.length) return mayGrow ? 'wait' : asText(rest, styles)
   const end = new RegExp(`(?<!\`)${marks}(?!\`)`).exec(rest.slice(marks.length))
-  // The end is uncertain if the text stops directly after it, because another backtick would move the end.
+  // If the text stops after these marks, another backtick could follow, so the end of the code span is not certain.
   if (end === null || marks.length + end.index + marks.length === rest.length) {
     if (mayGrow) return 'wait'
     if (end === null) return asText(marks, styles)

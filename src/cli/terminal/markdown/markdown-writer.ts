@@ -9,7 +9,7 @@ import { layOutTable, looksLikeTable } from './table.ts'
 const undecided = /^(?:[#>*+\-`~_=\s\d]|(?<=\d)[.)])*(?:\[[ xX]?\]?\s*)?$|^\s*\||^ {0,3}(?:```|~~~)/
 const fence = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 const longestRule = 60
-/** A start that is longer than this is checked again only after it has grown by a quarter. */
+/** Once the start of a line is longer than this, it is checked again only after it has grown by a quarter. */
 const longestLookedAt = 256
 
 interface Screen {
@@ -18,8 +18,8 @@ interface Screen {
 }
 
 /**
- * Renders Markdown on a terminal while it arrives. A line appears piece by piece. Only two things wait for later text: a span whose end is
- * not known yet, such as an emphasis, and a table that is not complete. The output is never changed afterwards, so that nothing flickers.
+ * Renders Markdown on a terminal while it arrives. A line appears piece by piece. Only unfinished spans, such as an emphasis, and
+ * unfinished tables wait for later text. The output is never changed afterwards, so that nothing flickers.
  */
 export class MarkdownWriter {
   readonly #screen: Screen
@@ -75,7 +75,7 @@ export class MarkdownWriter {
     return `${table}${shown}${this.#rest(rest)}\n`
   }
 
-  /** Returns the output for the part of the unfinished line that further text can't change. */
+  /** Returns the output for the part of the unfinished line that later text can't change. */
   #partOfLine(): string {
     if (this.#code !== undefined || this.#line === '' || this.#line.length < this.#lookFrom) return ''
     let shown = ''
@@ -96,7 +96,7 @@ export class MarkdownWriter {
     return `${shown}${this.#written(spans)}`
   }
 
-  /** Splits a line into the start, as it is shown, and the rest. */
+  /** Splits a line into its mark, such as a bullet, and the rest. The mark is returned as it is shown. */
   #begin(line: string): { shown: string; rest: string } {
     const [whole = '', indent = '', quote, heading, bullet, box, number] =
       /^(\s*)(?:((?:> ?)+)|(#{1,6})\s+(?=\S)|([-*+])\s+(?=\S)(\[[ xX]\]\s+)?|(\d+[.)])\s+(?=\S))?/.exec(line) ?? []
@@ -112,7 +112,7 @@ export class MarkdownWriter {
     return { shown: `${indent}${mark}`, rest: line.slice(whole.length) }
   }
 
-  /** Returns the output for the rest of a line whose start is shown. Called when the line is complete. */
+  /** Returns the output for the rest of a complete line. The start of the line was already shown. */
   #rest(line: string): string {
     const { styles, before } = this.#begun ?? { styles: [], before: '' }
     this.#begun = undefined
