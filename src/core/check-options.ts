@@ -2,9 +2,7 @@ import { clip, InvalidOptionError } from './errors.ts'
 import { headOf, translatedName } from './foreign-names.ts'
 import { nearestName } from './nearest-name.ts'
 
-/**
- * The names of a type's options, as data. The compiler rejects missing and unknown names. The values may hold more facts about each option.
- */
+/** The names of a type's options at run time. The compiler rejects missing and unknown names. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
 
 /** Makes all fields optional and allows `undefined` for each, even with `exactOptionalPropertyTypes`. */
@@ -13,8 +11,8 @@ export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefin
 type Names = Readonly<Record<string, unknown>>
 
 /**
- * Options that belong to another object. Callers may pass them by mistake. `names`: the names of these options. `of`: a description of that
- * other object, for the message.
+ * Options of another object that callers may pass by mistake. `names`: the names of these options. `of`: the other object, as the error
+ * message describes it.
  */
 export interface OtherOptions {
   names: Names
@@ -22,11 +20,10 @@ export interface OtherOptions {
 }
 
 /**
- * Throws `invalid_option` for an unknown option, because ignoring a mistyped option would hide the mistake. Options that are undefined
- * count as absent.
+ * Throws `invalid_option` for an unknown option. Options that are undefined count as absent.
  *
- * `of`: the owner of the options, for the message. `at`: the path of the object that holds them. `other`: options of another object. If the
- * unknown option belongs to that object, the message says so.
+ * `of`: the owner of the options, for the error message. `at`: the path of the object that contains the options. `other`: options of
+ * another object, which the message mentions if the unknown option is one of them.
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
@@ -67,9 +64,8 @@ function meantName(name: string, names: Names): string | undefined {
 const checkedTakers = new WeakSet<object>()
 
 /**
- * Checks an object whose functions are called by name, such as hooks. Throws if an object literal has a function with an unknown name,
- * because it would never be called. An instance of a class may have other methods, so a method with an unknown name is refused only if the
- * name looks like a misspelling.
+ * Checks the names of an object's functions, such as hooks. In an object literal, no unknown name is allowed, because the function would
+ * never be called. An instance of a class may have other methods, so only names that look like misspellings are refused.
  */
 export function checkCallbackNames(taker: object, names: Names, of: string, at: string): void {
   if (checkedTakers.has(taker)) return
@@ -120,8 +116,8 @@ function hintFor(name: string, names: Names, path: (name: string) => string, oth
 }
 
 /**
- * Checks the value of an option; throws `invalid_option` if it is not allowed. Not called for undefined. `at` is the path of the option,
- * for the message.
+ * Checks the value of an option and throws `invalid_option` if it is not allowed. Not called for undefined. `at` is the path of the option,
+ * for the error message.
  */
 export type Check = (value: unknown, at: string) => void
 
@@ -158,7 +154,7 @@ export function expecting(expected: string, isAllowed: (value: unknown) => boole
 /** Accepts any value. Used for options that are checked elsewhere, or only by their types. */
 export const unchecked: Check = () => {}
 
-/** Accepts an object or a function with these methods, its own or inherited. */
+/** Accepts a value that has these methods. */
 export function withMethods(expected: string, ...methods: readonly string[]): Check {
   return expecting(expected, (value) => methods.every((method) => typeof Reflect.get(Object(value), method) === 'function'))
 }

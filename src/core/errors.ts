@@ -159,7 +159,8 @@ export function isSetupFault(error: unknown): error is ToolloopError {
 }
 
 /**
- * The error for an invalid option or definition. The message contains the expected value, and the received value unless it may be a secret.
+ * The error for an invalid option or definition. The message contains the expected value. It also contains the received value, unless that
+ * may be a secret.
  */
 export class InvalidOptionError extends ToolloopError {
   override readonly name = 'InvalidOptionError'
@@ -188,7 +189,7 @@ export class ToolArgumentsError extends ToolloopError {
 export interface ModelErrorFields {
   provider: string
   model?: string
-  /** The HTTP status of the failed response, if any. */
+  /** The HTTP status, if a response arrived. */
   status?: number
   /** The provider's own error type or code, such as `overloaded_error`. */
   providerCode?: string
@@ -197,7 +198,7 @@ export interface ModelErrorFields {
   retryable: boolean
   /** How long the provider asks to wait, in milliseconds. */
   retryAfterMs?: number
-  /** What arrived of the response before the failure. */
+  /** The part of the response that arrived before the failure. */
   partial?: { text: string; reasoning?: string; usage?: Usage }
   cause?: unknown
 }
@@ -237,7 +238,7 @@ export function show(value: unknown): string {
   return clip(text, text.length)
 }
 
-/** Cuts `text` to 200 characters and adds `length`, the length of the original. */
+/** Cuts a long `text` to 200 characters and appends `length`, the number of characters of the original. */
 export function clip(text: string, length: number = text.length): string {
   return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}… (${length} characters)` : text
 }
@@ -274,7 +275,7 @@ export function messageOf(thrown: unknown): string {
 function ownMessage(thrown: unknown): string | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined
   try {
-    // An error that combines several errors often has no message. An example is a failed connection to a host with several addresses.
+    // An error that combines several errors, such as a failed connection to a host with several addresses, often has no message.
     const errors: unknown[] = 'errors' in thrown && Array.isArray(thrown.errors) ? thrown.errors : []
     for (const one of [thrown, ...errors]) {
       const message: unknown = typeof one === 'object' && one !== null && 'message' in one ? one.message : undefined
@@ -282,7 +283,7 @@ function ownMessage(thrown: unknown): string | undefined {
     }
     return thrown instanceof Error && typeof thrown.name === 'string' && thrown.name !== '' ? thrown.name : undefined
   } catch {
-    return undefined // The value is a proxy or has a getter that throws. `show` renders it instead.
+    return undefined
   }
 }
 
@@ -316,8 +317,8 @@ function isReadable(value: unknown, depth: number): boolean {
 }
 
 /**
- * Rethrows the error. Used as the `catch` handler for the dynamic import of an optional package. The import must also be inside a `try`. If
- * the package is not installed, esbuild can bundle the import only with the `catch`, and Turbopack only with the `try`.
+ * Rethrows the error. Used as the `catch` handler for the `import()` of an optional package, together with a `try` around the import.
+ * Without the `catch`, esbuild could not bundle an import of a package that is not installed. Without the `try`, Turbopack could not.
  */
 export function rethrow(error: unknown): never {
   throw error

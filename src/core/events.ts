@@ -52,10 +52,10 @@ export type PathStep = {
   toolCallId: string
 }
 
-/** A decision as the run stores it. */
+/** A decision on a pending call. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
-  /** False if the call was refused, if the question was not answered, if no result was given, or if nobody decided in time. */
+  /** Whether the call was approved, or the question or client-side call was answered. Also false if nobody decided in time. */
   approved: boolean
   /** Why the call was not approved. The model gets this text. */
   reason?: string
@@ -64,13 +64,12 @@ export interface MadeDecision {
   /** A remark, which is recorded but not shown to the model. */
   note?: string
   /**
-   * Set if the decision is about a call made by an agent nested inside this call. Lists the nested agents that lead to that call, outermost
-   * first.
+   * The nested agents that lead to the call, outermost first. Set if an agent that runs inside this call made the call that was decided.
    */
   path?: PathStep[]
   /**
-   * Earlier decisions on the same call, oldest first. A call has several decisions if it was first approved and its tool then asked a
-   * question. It also has several if it runs an agent that makes several calls that need a decision.
+   * Earlier decisions on the same call, oldest first. For example, a call is first approved, and then its tool asks a question. A call that
+   * runs an agent has a decision for each call of the agent that needed one.
    */
   earlier?: MadeDecision[]
 }
@@ -82,11 +81,11 @@ export interface EventPayloads {
   /** `continues`: the model was cut off and is asked to continue. The new text continues the previous text. */
   MODEL_START: { provider: string; model: string; continues?: true }
   /**
-   * A request failed. It is retried, or another model is asked instead. `provider` and `model` are those of the next request, which is sent
-   * in `delayMs` milliseconds. `errorCode` and `error` describe the failure.
+   * A request failed. The request is retried, or another model is asked instead. `provider` and `model` are those of the next request,
+   * which is sent in `delayMs` milliseconds. `errorCode` and `error` describe the failure.
    *
-   * `discards` is set if part of the failed response was already streamed. The text, reasoning and unfinished calls of that part are
-   * invalid, and the response starts again. Discard the events of the same run and iteration since the last `MODEL_START`, or since the
+   * `discards` is set if part of the failed response was already streamed. The text, reasoning and unfinished calls of the failed response
+   * are invalid, and the response starts again. Discard the events of the same run and iteration since the last `MODEL_START`, or since the
    * last `MODEL_RETRY` with `discards`.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number; discards?: true }
@@ -115,8 +114,8 @@ export interface EventPayloads {
     outcome: Extract<ToolCallOutcome, 'ok' | 'failed' | 'timeout' | 'cancelled'> | 'question'
     errorCode?: ErrorCode
     /**
-     * The redacted arguments. Values under the keys in the tool's `secrets` are hidden, and so is anything that looks like a secret. Absent
-     * if the arguments are longer than 65,536 characters.
+     * The redacted arguments. Secrets are hidden: the values under the keys in the tool's `secrets`, and everything that looks like a
+     * secret. Absent if the arguments are longer than 65,536 characters.
      */
     args?: JsonObject
     /**
@@ -142,7 +141,7 @@ export interface EventPayloads {
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
   /** The conversation was handed to another agent, which takes the next turn. */
   HANDOFF: { agent: string; provider: string; model: string }
-  /** A call waits for a decision. The payload is the same as the item in `pending` of the result that the paused run returns. */
+  /** A call waits for a decision. The payload equals the item in `pending` of the paused run's result. */
   DECISION_NEEDED: {
     kind: 'approval' | 'client_tool' | 'question' | 'budget'
     toolCallId: string
@@ -157,7 +156,7 @@ export interface EventPayloads {
     script?: ScriptLine
     plan?: PlanPlace
   }
-  /** Somebody decided on a pending call. Emitted before the decision takes effect. */
+  /** Somebody has decided on a pending call. Emitted before the decision takes effect. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
   LLM_SENTENCE: { text: string }
 }
@@ -182,7 +181,7 @@ export interface EventMeta {
   /** The run's `metadata`. A nested run without its own `metadata` has the `metadata` of the outer run. Frozen. */
   metadata?: JsonObject
   toolCallId?: string
-  /** For a run inside a tool call: the outer run, the call, and the nesting depth. */
+  /** Set if the run is inside a tool call: the id of the outer run. `parentToolCallId` is the call, and `depth` the nesting depth. */
   parentRunId?: string
   parentToolCallId?: string
   depth?: number
@@ -191,7 +190,7 @@ export interface EventMeta {
   ok?: boolean
   /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what had to be corrected in the model's text to parse the call. */
   repairs?: string[]
-  /** In a run with a durable journal: the key of the step, and the execution attempt that emitted the event. */
+  /** Set if the run has a durable journal: the key of the step that emitted the event. `attempt` is the id of the execution attempt. */
   step?: string
   attempt?: string
   /** Set in `runs.stream` and `resumeStream` if the event was recorded before the stream began. `time` is then the start of the run. */

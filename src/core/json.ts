@@ -31,7 +31,6 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/** Whether the size of a value exceeds this number of characters; see `sizeUpTo`. */
 export function isLargerThan(characters: number, value: unknown): boolean {
   return sizeUpTo(characters, value) > characters
 }
@@ -54,10 +53,7 @@ export function sizeUpTo(most: number, value: unknown): number {
   return size
 }
 
-/**
- * The contents of an object. Undefined if the object has more than `most` items or fields. Empty if the object can't be read, as with a
- * revoked proxy.
- */
+/** The contents of an object. Undefined if there are more than `most`. Empty if the object can't be read. */
 function insideOf(item: object, most: number): unknown[] | undefined {
   try {
     if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return []
@@ -91,7 +87,7 @@ export function isDeeperThan(levels: number, value: unknown): boolean {
   return levels === 0 || (Array.isArray(value) ? value : Object.values(value)).some((item) => isDeeperThan(levels - 1, item))
 }
 
-/** Values that are nested deeper than this are left to `JSON.stringify`, which throws if a value contains itself. */
+/** More deeply nested values are left to `JSON.stringify`, which throws if a value contains itself. */
 const mostLevels = 1_000
 
 /** Does the same as `JSON.parse(JSON.stringify(value))`, but shares texts instead of copying them. */
@@ -162,7 +158,7 @@ function plainCopy(value: unknown, level: number, values: { left: number }): unk
   return copy
 }
 
-/** `isDeepStrictEqual` of `node:util`, which is loaded on first use. */
+/** Like `isDeepStrictEqual` of `node:util`. The module is loaded on first use. */
 export function isDeepEqual(a: unknown, b: unknown): boolean {
   return a === b || process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
 }
@@ -181,14 +177,14 @@ function isPlain(value: object): boolean {
 const [comma, bracket, closingBracket, brace, closingBrace] = [44, 91, 93, 123, 125]
 
 /**
- * Counts the values of JSON as it arrives, in pieces of any size, without parsing it: parsing many values is slow. Objects, arrays,
- * strings, numbers, `true`, `false` and `null` are values; keys are not.
+ * Counts the values of JSON that arrives in pieces. Parsing many values would be slow, so the JSON is not parsed. Objects, arrays, strings,
+ * numbers, `true`, `false` and `null` are values. Keys are not.
  */
 export class ValueCount {
-  // JSON strings contain no line breaks. Ending strings at line breaks keeps a stray quote from hiding the values that follow.
+  // JSON strings contain no line breaks. If a string is cut at a line break, a stray quote can't hide the values that follow.
   readonly #json = new JsonScanner({ endsWithLine: true })
   #values = 0
-  /** Whether the next character starts a value unless it closes a bracket. True at the start and after an opening bracket. */
+  /** Whether the next character starts a value, unless it is a closing bracket. */
   #mayBegin = true
 
   /** Reads more of the text, or of its UTF-8 bytes. Returns the number of values so far. */
@@ -204,7 +200,6 @@ export class ValueCount {
   }
 }
 
-/** Counts the values of a JSON text; see `ValueCount`. */
 export function countValues(json: string): number {
   return new ValueCount().add(json)
 }

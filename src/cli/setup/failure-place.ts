@@ -10,9 +10,9 @@ const ownFolder = fileURLToPath(new URL('../../', import.meta.url))
 const maxChecked = 20
 
 /**
- * Returns a text that says where a module failed to load, to append to an error message. For an error that the module threw, the text is `
- * (tools.ts:12:3)`. For a syntax error, the text is the source line. If the position is unknown, the text is empty. `loaded` contains the
- * URLs of the modules in the order in which they were loaded.
+ * Returns a text that says where a module failed to load, to append to an error message. For an error that the module threw, the text is
+ * the position, such as `tools.ts:12:3`. For a syntax error, the text is the source line. If the position is unknown, the text is empty.
+ * `loaded` contains the URLs of the modules in the order in which they were loaded.
  */
 export function placeOfFailure(error: unknown, loaded: readonly string[], cwd: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : ''

@@ -7,15 +7,15 @@ import { plural } from './render.ts'
 import { diffLinesOf, linesOf, parsedJson } from './result-preview.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Maximum number of stored calls, and maximum number of lines that are shown of a result. */
+/** Maximum number of stored calls, and maximum number of lines to show of a result. */
 const mostCalls = 200
 const mostLines = 1_000
 
-/** A call in a chat. Its arguments contain no secrets. */
+/** A call in a chat. The arguments contain no secrets. */
 export interface ShownCall {
   tool: string
   args: JsonObject
-  /** The outcome of the call in a few words, and its result for the model. Absent while the call runs. */
+  /** How the call ended, in a few words. Absent while the call runs. */
   ending?: string
   result?: string
 }

@@ -39,12 +39,10 @@ const pauseMs = 400
 
 /**
  * Reads input on a terminal. The text is edited at a prompt on stderr, and may have several lines. Node's own `readline` edits only a
- * single line, and no small, maintained package does more. A paste is one piece of text, whatever it contains, and is sent only when the
- * person presses Enter.
+ * single line. A paste is inserted as text, even if it contains line breaks.
  *
- * Text that is typed or pasted while no input is being read is shown at the end of the screen for editing. It never answers a question. A
- * single press of Enter makes this text the next prompt. An Enter that arrives together with other keys, as in an unmarked paste, only
- * starts a new line.
+ * Text that is typed or pasted while no input is being read is shown at the end of the screen for editing. It never answers a question.
+ * Enter makes this text the next prompt. An Enter that arrives together with other keys only starts a new line.
  */
 export class TerminalLines implements Lines {
   readonly interactive = true
@@ -60,7 +58,7 @@ export class TerminalLines implements Lines {
   #isPrompting = false
   /** The current question. It is shown in place of the prompt. */
   #question: KeyedInput | undefined
-  /** Whether keys answer the question. Until then, they are typed at the prompt. */
+  /** Whether keys answer the question. If false, they are typed at the prompt. */
   #isAnswerable = false
   /** The keys that answer the question. Undefined if the answer is a text. */
   #choice: Choice | undefined
@@ -74,11 +72,11 @@ export class TerminalLines implements Lines {
   #queue: TypedText[] = []
   /** The text of the current paste so far. Undefined outside a paste. */
   #paste: string | undefined
-  /** The bytes that arrived last, as text. In a paste, they contain several keys. */
+  /** The bytes that arrived last, as text. During a paste, they contain several keys. */
   #piece = ''
-  /** Whether `#piece` is a single press of Enter, or consists of Ctrl-C only. */
+  /** Whether `#piece` is a single Enter, or only Ctrl-C. */
   #isPressed = false
-  /** Whether `#piece` has several lines. Only a paste has several lines. */
+  /** Whether `#piece` has several lines, which means that it was pasted. */
   #isSeveralLines = false
   #isLeaving = false
   /** The input that was on the screen when the process was stopped. Undefined while the process runs. */
@@ -115,7 +113,7 @@ export class TerminalLines implements Lines {
 
   async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
     this.#isDraft = draft !== undefined
-    // The pause starts at the last typed key instead of now, so that a person who answers several questions in a row doesn't have to wait.
+    // The pause is measured from the last typed key, so a person who answers several questions in a row doesn't have to wait.
     const answer = await this.#readAnswer({ question, signal, since: draft === undefined ? this.#typedAt : 0, draft })
     // Ctrl-D gives no answer.
     return answer ?? ''
@@ -220,10 +218,7 @@ export class TerminalLines implements Lines {
     return this.#isAnswerable ? this.#input : this.#prompt
   }
 
-  /**
-   * Creates an input that will be read later. If the terminal can show the input below other output, its text is visible as soon as it is
-   * typed.
-   */
+  /** Creates an input that will be read later. The typed text is visible at once if the terminal can show it below other output. */
   #newPrompt(): KeyedInput {
     return new KeyedInput(this.#io, this.#options, this.#isShownEarly ? 'typed' : 'never')
   }
@@ -258,8 +253,8 @@ export class TerminalLines implements Lines {
   }
 
   /**
-   * Reads an answer. Waits until `pauseMs` have passed since `since` and since the last typed key. Resolves with undefined if the input
-   * ends. Rejects if `signal` is aborted.
+   * Reads an answer. The answer counts only if `pauseMs` have passed since `since` and since the last typed key. Resolves with undefined if
+   * the input ends. Rejects if `signal` is aborted.
    */
   async #readAnswer({ question, labels = '', signal, since, draft = '' }: Question): Promise<string | undefined> {
     // Keys that were pressed before the question appeared may still be on their way from the terminal. They arrive within two rounds of the
@@ -307,7 +302,7 @@ export class TerminalLines implements Lines {
     return new KeyedInput(this.#io, { prompt: '', above: () => [...this.#rowsAbove(), ...this.#rowsOf(question)] }, 'typed')
   }
 
-  /** Writes an answered question to the screen. The question is not erased later. */
+  /** Writes an answered question to the screen, where it stays. */
   #leaveQuestion(text: string): void {
     for (const row of this.#rowsOf(text)) this.#io.stderr.write(`${row}\r\n`)
   }
@@ -325,7 +320,7 @@ export class TerminalLines implements Lines {
 
   /** Ends the question if the key is one of its answers. */
   #pressAnswer(asked: KeyedInput, { question, answers, onEnter }: Choice, text: string | undefined, key: PressedKey): void {
-    // If other keys arrived with this key, it was pasted, so it is ignored.
+    // A key that arrives together with other keys was pasted, so it does not answer the question.
     if (key.sequence !== this.#piece) return
     const name = nameOf(key)
     const chosen = isEnter(key) ? onEnter : /^(meta-)?escape$/.test(name) ? 'n' : (text ?? '').toLowerCase()
@@ -367,7 +362,7 @@ export class TerminalLines implements Lines {
 
   readonly #onKey = (text: string | undefined, key: PressedKey): void => {
     const isInterrupt = key.ctrl === true && key.name === 'c'
-    // Ctrl-C ends a paste, because a paste without an end mark would swallow all further input.
+    // Ctrl-C ends a paste. Without this, a paste whose end mark is missing would swallow all further input.
     if (isInterrupt && this.#isPressed) this.#paste = undefined
     if (key.name === 'paste-start') this.#paste = ''
     else if (key.name === 'paste-end') this.#endPaste()
@@ -409,7 +404,7 @@ export class TerminalLines implements Lines {
     else this.onLeave()
   }
 
-  /** Called after Enter. Keys that arrived together with Enter count as typed ahead for the next prompt. */
+  /** Called after Enter. The prompt receives the keys that arrived together with Enter. */
   #endRead(): void {
     if (this.#isAnswerable) this.#endQuestion()
     else {
@@ -438,9 +433,7 @@ export class TerminalLines implements Lines {
     into.paste(pasted)
   }
 
-  /**
-   * Handles Ctrl-Z, and SIGTSTP from another process: restores the terminal, then stops this process with a signal that can't be caught.
-   */
+  /** Handles Ctrl-Z, and SIGTSTP from another process. Restores the terminal before it stops the process. */
   readonly #suspend = (): void => {
     if (!this.#isLent) this.#makeWay()
     process.kill(process.pid, 'SIGSTOP')
@@ -448,8 +441,8 @@ export class TerminalLines implements Lines {
 
   readonly #onContinue = (): void => {
     if (this.#isLent) return
-    // If SIGSTOP stopped the process, it could not be handled, so the terminal was not restored. The shell has changed the terminal's mode
-    // since. Node.js doesn't set a mode that it believes to be set, so `#makeWay` resets the mode first.
+    // After a SIGSTOP from outside, the terminal is still in raw mode for Node.js, but the shell has changed the mode. `#makeWay` resets
+    // the mode, so that Node.js sets it again.
     this.#makeWay()
     this.#takeTerminal()
     this.#suspended?.show()

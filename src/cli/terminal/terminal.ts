@@ -26,7 +26,7 @@ export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>)
 interface ShownPrompt {
   hide(): void
   show(): void
-  /** Draws the prompt again below the rows of `above`, which contain output that may still change. */
+  /** Draws the prompt again below the rows of `above`. These rows may still change. */
   redraw(): void
   above: () => readonly string[]
 }
@@ -105,13 +105,13 @@ export class Terminal {
     if (this.#midLine || this.#tail !== '') this.#write('\n')
   }
 
-  /** Writes a line to stderr, below the content of the screen. */
+  /** Writes text to stderr, wrapped and in new lines. */
   note(line: string): void {
     const rows = this.#io.stderr.isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, this.columns))) : [line]
     for (const row of rows) this.row(row)
   }
 
-  /** Writes a line to stderr without wrapping, below the content of the screen. */
+  /** Writes a line to stderr without wrapping it. */
   row(line: string): void {
     this.startLine()
     this.#abovePrompt(() => void this.#io.stderr.write(`${this.#io.stderr.isTTY ? steerless(line) : line}\n`))
@@ -137,7 +137,7 @@ export class Terminal {
     }
   }
 
-  /** Writes a line of data to stdout. On a terminal, control characters are made visible; otherwise the line is unchanged. */
+  /** Writes a line of data to stdout. On a terminal, control characters are made visible. */
   print(line: string): void {
     this.#print(this.#io.stdout.isTTY ? readable(line) : line)
   }
@@ -155,14 +155,16 @@ export class Terminal {
     for (const row of rows) this.#print(isTTY ? steerless(row) : row)
   }
 
-  /** Sets what the command is waiting for, or clears it if `text` is undefined. Has an effect only on a terminal. */
+  /**
+   * Sets the status line to what the command is waiting for, or removes the line if `text` is undefined. Has an effect only on a terminal.
+   */
   waitFor(text: string | undefined): void {
     if (!this.showsStatus || this.#status?.text === text) return
     this.#eraseStatus()
     this.#setStatus(text, Date.now())
   }
 
-  /** Changes the text of the status line without resetting the time that the line shows. */
+  /** Changes the text of the status line, but not its start time. */
   progress(text: string): void {
     if (this.showsStatus) this.#setStatus(text, this.#status?.since ?? Date.now())
   }
@@ -184,14 +186,12 @@ export class Terminal {
     return (of === 'stderr' ? this.#color : this.#colorOut) ? styleText([color].flat(), text, { validateStream: false }) : text
   }
 
-  /** Formats a line of a diff for stderr. */
   diffLine({ kind, text }: DiffLine): string {
     if (kind === 'removed') return this.paint('red', `- ${text}`)
     if (kind === 'added') return this.paint('green', `+ ${text}`)
     return kind === 'same' ? `  ${text}` : this.paint('dim', text)
   }
 
-  /** Formats a line of a preview for stderr. */
   previewLine({ kind, text }: DiffLine, cells: number): string {
     const line = shorten(text, cells - 2)
     return kind === 'removed' || kind === 'added' ? this.diffLine({ kind, text: line }) : this.paint('dim', line)
@@ -207,7 +207,7 @@ export class Terminal {
     }
   }
 
-  /** Writes more of the answer above the prompt. Complete rows are written permanently; the last row is drawn together with the prompt. */
+  /** Writes more of the answer above the prompt. Complete rows are final. The last row is drawn again with the prompt. */
   #grow(text: string): void {
     const rows = `${this.#tail}${text}`.split('\n').flatMap((line) => wrapWords(line, this.columns))
     this.#tail = rows.pop() ?? ''
@@ -239,7 +239,7 @@ export class Terminal {
     this.#io.stderr.write(`${eraseLine}${row}`)
   }
 
-  /** The status line. Undefined until the wait has taken long enough. */
+  /** The status line. Undefined while the wait is still short. */
   #statusRow(): string | undefined {
     if (this.#status === undefined) return undefined
     const waitedMs = Date.now() - this.#status.since
@@ -256,7 +256,7 @@ export class Terminal {
 }
 
 /**
- * Whether to write colors. As in Node.js, FORCE_COLOR takes precedence over NO_COLOR; see https://no-color.org and https://force-color.org.
+ * Whether to write colors. As in Node.js, FORCE_COLOR takes precedence over NO_COLOR. See https://no-color.org and https://force-color.org.
  */
 function wantsColor(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   const forced = env.FORCE_COLOR
@@ -270,7 +270,7 @@ export function withoutControls(text: string): string {
   return readable(text.replace(/\p{Cc}+/gu, ' '))
 }
 
-/** Colors and other styles, except the one that hides text. */
+/** Matches the codes of colors and other styles, except the code that hides text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with it
 const look = /(\x1b\[(?:[0-79]|[1-9]\d|10\d)m)/
 

@@ -1,7 +1,7 @@
 import { charactersOf } from './editor/edited-text.ts'
 import { cellsOf } from './editor/layout.ts'
 
-/** The code that turns each style off, by the code that turns it on. */
+/** For the code of each style, the code that turns the style off. */
 const offCodes: Readonly<Record<string, string>> = { 1: '22', 2: '22', 3: '23', 4: '24', 9: '29' }
 /** Matches a line with a name and its description in two columns. */
 const twoColumns = /^( {2,}\S+(?: \S+)*) {2,}(?=\S)/
@@ -12,8 +12,8 @@ const breaks = /[,;:/\\&?)}\]|]$/
 
 /**
  * Wraps a line between words, into rows of up to `columns` cells. Continuation rows are indented to the position where the line's text
- * starts. Colors continue in the next row. A word that is longer than a row is broken. A URL is not broken, so that it can be opened and
- * copied, unless each row must fit on the screen (`exact`).
+ * starts. Colors continue in the next row. A word that is longer than a row is broken. A URL is broken only with `exact`, so that people
+ * can open and copy it.
  */
 export function wrapWords(
   line: string,
@@ -68,7 +68,7 @@ export function wrapWords(
   return rows
 }
 
-/** Returns the indent of continuation rows. They start below the text after the line's mark, or below its second column. */
+/** Returns the indent of continuation rows: the cells before the text that follows a bullet, a number, or the first of two columns. */
 function hangOf(line: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with it
   const plain = line.replace(/\x1b\[\d+m/g, '')
@@ -84,7 +84,7 @@ function restyle(styles: string[], code: string): void {
   } else styles.push(code)
 }
 
-/** Splits a long word into pieces. The first piece has up to `first` cells, and the others up to `columns`. */
+/** The first part has up to `first` cells, and the others up to `columns`. */
 function partsOf(word: string, first: number, columns: number): string[] {
   const parts: string[] = []
   let part = ''

@@ -11,8 +11,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 /**
  * Calls a callback without awaiting it. If the callback throws or rejects, the error is passed to `onFailure` and not rethrown. Promises
- * are handled because a function type that returns `void` also accepts async functions, and an unhandled rejection would end the process.
- * `onFailure` may itself be a user's callback.
+ * are handled, too: a function type that returns `void` also accepts async functions. `onFailure` may be a user's callback.
  */
 export function callUnawaited(call: () => unknown, onFailure: (error: unknown) => unknown = ignore): void {
   try {
@@ -43,13 +42,13 @@ export function syncText(name: string, returned: unknown): string {
   return text
 }
 
-/** Handles the rejection of a promise that a callback returned: an unhandled rejection would end the process. */
+/** Handles the rejection of a promise that a callback returned. An unhandled rejection would end the process. */
 export function handleRejectionOf(returned: unknown, onRejected: (error: unknown) => void): void {
   if (isThenable(returned)) handleRejection(returned, onRejected)
 }
 
 function handleRejection(promise: PromiseLike<unknown>, onRejected: (error: unknown) => void): void {
-  // `promise.then` is not called directly: the `then` of a foreign thenable may throw, or resolve with another thenable that rejects.
+  // A foreign `then` may throw, or resolve with another thenable that rejects. A new promise handles both.
   new Promise((resolve) => resolve(promise)).catch(onRejected)
 }
 

@@ -46,8 +46,8 @@ export class EventBus {
   }
 
   /**
-   * Subscribes to one event. Returns a function that unsubscribes. After it has been called, the listener is not called again, not even by
-   * an `emit` in progress.
+   * Subscribes to one event. Returns a function that unsubscribes. After unsubscribing, the listener is not called again, not even by an
+   * `emit` in progress.
    */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     const call = listener as (payload: unknown, meta: EventMeta) => unknown
@@ -73,7 +73,7 @@ export class EventBus {
     if (channels[name].hasSubscribers) channels[name].publish({ type: name, meta, ...payload })
   }
 
-  /** Whether an event has listeners. Lets a publisher skip building a payload. */
+  /** Whether an event has listeners. If not, a publisher need not build a payload. */
   hasListeners(name: EventName): boolean {
     return this.#listening.has(name) || this.#listening.has(ANY) || channels[name].hasSubscribers
   }

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The interval between attempts to take a lock that is held elsewhere, in milliseconds. */
+/** How long to wait between attempts to take a lock, in milliseconds. */
 const retryMs = 25
 
 /**
  * Runs `work` while holding an exclusive lock on a file. The lock excludes other processes and other calls in this process. The operating
  * system releases the lock however the process ends.
  *
- * The file is left behind, empty. Only SQLite may open it: closing any other handle on it would drop the lock.
+ * An empty file remains. Open the file only with SQLite: if any other handle on the file is closed, the lock is lost.
  *
  * Rejects with the error of `work`. If the signal is aborted before the lock is free, rejects with the signal's reason.
  */
@@ -16,8 +16,8 @@ export async function withFileLock<T>(file: string, signal: AbortSignal, work: (
   const lock = new DatabaseSync(file)
   try {
     lock.exec('PRAGMA busy_timeout = 0')
-    // SQLite's journal is kept in memory: a journal file would be left behind if the process is killed. It is not needed, because nothing
-    // is ever written to the database.
+    // Nothing is ever written to the database. SQLite's own journal is kept in memory, so that a killed process leaves no journal file
+    // behind.
     while (!isTaken(() => lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'))) {
       await pause(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }
@@ -41,9 +41,7 @@ function isTaken(take: () => void): boolean {
   }
 }
 
-/**
- * Loads SQLite on first use. Suppresses Node 22's warning that it is experimental: an application that uses a lock has not chosen SQLite.
- */
+/** Loads SQLite on first use. Hides Node 22's warning that SQLite is experimental, because the application did not choose to use SQLite. */
 function loadSqlite(): typeof import('node:sqlite') {
   const { emitWarning } = process
   process.emitWarning = () => {}

@@ -12,7 +12,7 @@ import type { Asker } from './asker.ts'
 import { editArguments } from './edit-arguments.ts'
 import { asJson, diffRowsOf, rowsOf } from './shown-arguments.ts'
 
-/** The number of cells that the question takes up beside the call. */
+/** The number of cells that the question needs beside the call. */
 const questionCells = 60
 /** The number of rows below the arguments, for the question and the cursor. */
 const otherRows = 3
