@@ -52,8 +52,10 @@ export function openTextToolParser(options: TextToolParserOptions, sink: TextToo
 /**
  * Creates a parser that reads the calls in one response of a model as it arrives:
  *
- * ```ts const parser = createTextToolParser({ dialect: 'hermes', tools }) for await (const delta of response) for (const event of
- * parser.push(delta)) … for (const event of parser.end()) …
+ * ```ts
+ * const parser = createTextToolParser({ dialect: 'hermes', tools })
+ * for await (const delta of response) for (const event of parser.push(delta)) …
+ * for (const event of parser.end()) …
  * ```
  *
  * Text is returned immediately. A call is returned by the `push` that completes it. Events are in the order of the response. The result

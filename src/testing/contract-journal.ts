@@ -23,8 +23,12 @@ const cases: readonly JournalCase[] = [...crashCases, ...previewCases, ...record
  *
  * Defines one `describe` with one `it` per case.
  *
- * ```ts import { describe, expect, it } from 'vitest' testJournal('my journal', async () => { const database = await createDatabase()
- * return { open: () => myJournal(database.url), remove: () => database.drop() } }, { describe, it, expect })
+ * ```ts
+ * import { describe, expect, it } from 'vitest'
+ * testJournal('my journal', async () => {
+ *   const database = await createDatabase()
+ *   return { open: () => myJournal(database.url), remove: () => database.drop() }
+ * }, { describe, it, expect })
  * ```
  */
 export function testJournal(name: string, make: MakeJournal, api: TestApi, options: TestJournalOptions = {}): void {

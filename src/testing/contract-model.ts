@@ -34,8 +34,9 @@ const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failu
  * attempts. Defines one `describe` with one `it` per case. The longest case takes just over a second, because its provider asks the client
  * to wait that long.
  *
- * ```ts import { describe, expect, it } from 'vitest' testModel('my driver', (server, { maxRetries }) => myDriver({ baseURL:
- * server.baseURL, maxRetries }), { describe, it, expect })
+ * ```ts
+ * import { describe, expect, it } from 'vitest'
+ * testModel('my driver', (server, { maxRetries }) => myDriver({ baseURL: server.baseURL, maxRetries }), { describe, it, expect })
  * ```
  */
 export function testModel(name: string, create: CreateModel, api: TestApi, options: TestModelOptions = {}): void {

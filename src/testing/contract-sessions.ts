@@ -22,8 +22,12 @@ const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waiting
  *
  * Defines one `describe` with one `it` per case.
  *
- * ```ts import { describe, expect, it } from 'vitest' testSessions('my sessions', async () => { const database = await createDatabase()
- * return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() } }, { describe, it, expect })
+ * ```ts
+ * import { describe, expect, it } from 'vitest'
+ * testSessions('my sessions', async () => {
+ *   const database = await createDatabase()
+ *   return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
+ * }, { describe, it, expect })
  * ```
  */
 export function testSessions(name: string, make: MakeSessions, api: TestApi, options: TestSessionsOptions = {}): void {
