@@ -5,7 +5,7 @@ import { AgentRunner, defineTool } from '../../src/index.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-// Done once by a service that has OpenTelemetry: its SDK registers a provider, and keeps which span is current.
+// An application that uses OpenTelemetry does this once: its SDK registers a provider, and tracks the current span.
 const exporter = new InMemorySpanExporter()
 const tracer = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }).getTracer('shop')
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
@@ -24,7 +24,7 @@ const runner = new AgentRunner({
   name: 'clerk',
   model: scriptedModel([{ toolCalls: [{ name: 'stock' }] }, 'There are seven.']),
   tools: [stock],
-  // Without `tracer`: that of the provider which is registered.
+  // Without `tracer`, the tracer of the registered provider is used.
   telemetry: telemetry({ tracer }),
 })
 await runner.run('How many lamps are there?')
