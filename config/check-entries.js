@@ -129,7 +129,7 @@ checkTypes(
   '',
 )
 checkInferredTypes()
-createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'none' })
+createModel({ provider: 'deepseek', model: 'deepseek-flash', apiKey: 'none' })
 const { stopReason, output } = await new AgentRunner({ model: 'demo' }).run('How much is 6 * 7?')
 if (stopReason !== 'answered') throw new Error(`Expected the built package to answer, got ${stopReason}: ${output}`)
 let logged = ''
