@@ -27,7 +27,6 @@ function load(): Api {
   }
 }
 
-/** The package `@opentelemetry/api`. It is loaded together with this file. */
 const api: Api = load()
 type Api = typeof import('@opentelemetry/api')
 

@@ -22,7 +22,7 @@ export function executionAttributes({ providerOfAgent }: Names, execution: Measu
 /** The agent that a span belongs to. */
 export interface AgentIdentity {
   name: string | undefined
-  /** The description of the agent. Set if the agent is a tool of another agent. */
+  /** Set if the agent is a tool of another agent. */
   description: string | undefined
   runId: string
   session: string | undefined
@@ -102,7 +102,7 @@ function samplingAttributes(sampling: Sampling): Attributes {
   }
 }
 
-/** Returns the attributes that the span of a request gets when its response is complete. */
+/** Returns the attributes that the response adds to the span of a request. */
 export function responseAttributes(
   names: Names,
   response: ModelResponse,

@@ -132,7 +132,7 @@ function callPart({ id, function: { name, arguments: json } }: { id: string; fun
   return { type: 'tool_call', id, name, arguments: jsonOrText(json) as JsonObject }
 }
 
-/** Converts a part of a message. The data of an image or document is left out, because it would be longer than everything else. */
+/** Converts a part of a message. The data of an image or document is left out, because it is large. */
 function partShown(part: ContentPart): Part {
   if (part.type === 'text') return textPart(part.text)
   const { mediaType } = part

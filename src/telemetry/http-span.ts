@@ -6,8 +6,8 @@ import { RedactedSpan } from './redacted-span.ts'
 import { readTraceHeaders } from './trace-context.ts'
 
 /**
- * Creates a span for a request to the service. The span belongs to the trace that the request's `traceparent` header names. If a span is
- * already active, the HTTP server has created one for the request, so this function creates none.
+ * Creates a span for a request to the service, unless the HTTP server has already started one. The span belongs to the trace that the
+ * request's `traceparent` header names.
  */
 export async function aroundHttpRequest<Answer extends { readonly status: number }>(
   { method, route, path, headers }: MeasuredHttpRequest,

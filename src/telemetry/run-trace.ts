@@ -62,8 +62,8 @@ interface OpenCall extends Open {
 
 /**
  * The spans of one run. Each execution is an `invoke_agent` span, whose children are `chat` and `execute_tool` spans. Runs inside a call
- * are children of the call's span. Each span is active while its work is in progress. Parents are correct even if no context manager is
- * registered.
+ * are children of the call's span. Each span is active while its work is in progress. A span gets the right parent even if no context
+ * manager is registered.
  */
 export class RunTrace implements RunTelemetry {
   readonly tap: EventTap
@@ -206,7 +206,7 @@ export class RunTrace implements RunTelemetry {
     }
   }
 
-  /** The call that contains this run. If there is none, the execution of the outer run. */
+  /** The call that contains this run, or the execution of the outer run if there is no such call. */
   get #outer(): OpenCall | undefined {
     const { parent } = this.#run
     if (!(parent?.telemetry instanceof RunTrace)) return undefined
@@ -220,8 +220,8 @@ export class RunTrace implements RunTelemetry {
     const outer = this.#outer
     const caller = spanContextOf(this.#caller)
     const isLater = origin !== undefined
-    // An execution inside a call is a child of that call. Any other later execution continues the trace of the first execution, even if it
-    // was started in another trace.
+    // An execution inside a call is a child of that call. A resumed run continues the trace of its first execution, even if it was resumed
+    // in another trace.
     const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
     const link = outer === undefined && isLater && caller !== undefined && caller.traceId !== origin.traceId ? [{ context: caller }] : []
     const { name } = this.#agent
@@ -325,7 +325,7 @@ export class RunTrace implements RunTelemetry {
 
   #tell(event: RunEvent): void {
     if (event.meta.runId !== this.#run.runId || this.#execution === undefined) return
-    // Skips the event if the rejected call was in progress, because that call has its own span.
+    // A rejected call that was in progress has its own span, so it gets no event.
     if (event.type === 'TOOL_CALL_REJECTED' && this.#calls.has(event.meta.toolCallId ?? '')) return
     const { span } = (event.type === 'MODEL_RETRY' ? this.#request : undefined) ?? this.#execution
     recordEvent(span, event)

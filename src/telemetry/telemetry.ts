@@ -10,10 +10,7 @@ import { type InstrumentMaker, Instruments } from './metrics/instruments.ts'
 import { latestNames, names137 } from './names.ts'
 import { RunTrace } from './run-trace.ts'
 
-/**
- * The version of the semantic conventions, which determines the names of attributes and metrics. More dashboards support version 1.37 than
- * the latest version.
- */
+/** A version of the semantic conventions, which decides the names of attributes and metrics. */
 export type SemanticConventions = 'latest' | '1.37'
 
 /** The options of `telemetry`. */

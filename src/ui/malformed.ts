@@ -48,7 +48,6 @@ export function urlAt(value: unknown, path: string): string {
   return isUrl ? value : fail(path, 'a URL that begins with `https:`, `http:` or `data:`', value)
 }
 
-/** Returns a value as JSON text. */
 export function jsonOf(value: unknown, path: string): string {
   try {
     if (!isDeeperThan(maxLevels, value)) return JSON.stringify(value ?? null)

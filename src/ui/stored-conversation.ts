@@ -28,8 +28,8 @@ export interface ShownConversationOptions {
   /** The waiting run, whose calls can be decided. */
   waiting?: WaitingConversation | undefined
   /**
-   * If the messages are only a part of the conversation, the position of the first message in the whole conversation. Message ids are
-   * derived from positions. Default 0.
+   * The position of the first message in the whole conversation, if the messages are only a part of it. Message ids are derived from
+   * positions. Default 0.
    */
   from?: number
   /** Whether to show system messages, which may contain your instructions. Default `'omit'`. */
@@ -93,8 +93,8 @@ function withWaiting(messages: readonly ChatMessage[], waiting: WaitingConversat
 }
 
 /**
- * Returns the calls of a waiting run that are open: the calls of the last turn that have no result, and the pending items. The keys are ids
- * of calls. A value is undefined if its call needs no decision.
+ * Returns the open calls of a waiting run by id: the calls of the last turn that have no result, and the pending items. The value is
+ * undefined if a call needs no decision.
  */
 function openCalls(messages: readonly ChatMessage[], waiting: WaitingConversation | undefined): Map<string, PendingItem | undefined> {
   if (waiting === undefined) return new Map()

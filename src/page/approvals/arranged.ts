@@ -7,12 +7,12 @@ export type Trait = 'tool' | 'agent' | 'user'
 export const traits: readonly Trait[] = ['tool', 'agent', 'user']
 
 export interface Arrangement {
-  /** The wanted value of each property. `''` means any value. */
+  /** For each property, the value that a decision must have. `''` means any value. */
   only: Readonly<Record<Trait, string>>
   groupBy: Trait | ''
 }
 
-/** The arrangement of the view. It is kept while other views are shown. */
+/** Kept while other views are shown. */
 export const arrangement = signal<Arrangement>({ only: { tool: '', agent: '', user: '' }, groupBy: '' })
 
 /** Returns a property of a pending decision. For `agent`, this is the path from the run's model to the nested agent. */

@@ -111,7 +111,7 @@ export function ClientTool({ decision, errorId, submit }: FormProps) {
   )
 }
 
-/** A form for the answer to a question: with one button per answer if there are few answers, otherwise with a text field. */
+/** Asks the user a question. Shows a button for each answer if there are few answers, otherwise a text field. */
 export function Question(props: FormProps) {
   const [shown, onShown] = useReducer(nowShown, undefined)
   const isAnswerable = shown !== undefined && shown.hidden === undefined

@@ -69,7 +69,6 @@ export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
     kept.set(item.key, decision)
     return decision
   })
-  // Drops the oldest items.
   for (const key of [...kept.keys()].slice(0, Math.max(0, kept.size - mostKept))) kept.delete(key)
   return open
 }

@@ -5,7 +5,6 @@ import type { OpenDecision } from './open-decision.ts'
 
 export interface FormProps {
   decision: OpenDecision
-  /** The id of the element that shows the error. */
   errorId: string
   /** Sends the verdict. `said` is one word that describes the verdict. */
   submit(verdict: DecisionFields, said: string): Promise<void>

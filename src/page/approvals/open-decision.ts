@@ -14,7 +14,7 @@ export class OpenDecision {
   readonly isSelected = signal(false)
   readonly form = signal<'choice' | 'edit' | 'reject'>('choice')
   readonly text = signal('')
-  /** The edited arguments. The form is a `SchemaForm`. */
+  /** The value of the `SchemaForm` in which the user edits the arguments. */
   readonly edited = signal<unknown>(undefined)
   /** Whether the form for the arguments gets the focus when it appears. */
   wantsFocus = false

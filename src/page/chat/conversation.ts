@@ -11,7 +11,7 @@ import type { Run } from '../types.ts'
 /** Maximum number of turns to restore. Earlier turns can be found in the list of runs. */
 const mostTurns = 30
 const mostAsked = 50
-/** Maximum number of characters of one message. */
+/** Maximum number of characters of one message in the history. */
 const mostOfAsked = 10_000
 
 interface CurrentRun {
@@ -21,7 +21,7 @@ interface CurrentRun {
   over(): void
 }
 
-/** A conversation with the agent. It outlives the view and a reload of the page. */
+/** A conversation with the agent. It continues after a change of the view or a reload of the page. */
 export class Conversation {
   /** The steps of the conversation. `open` replaces the object. */
   readonly steps: Signal<Steps> = signal(new Steps({ hasTurns: false }))
@@ -242,7 +242,7 @@ async function cancel(id: string): Promise<void> {
 
 /** Adds a note that says why a run ended, unless it ended with an answer. */
 function noteEnd({ error, stopReason }: RunWithResult, steps: Steps): void {
-  // No note is needed if the user has stopped the run.
+  // The error of a stopped run is not shown, because the user has stopped it.
   if (error !== undefined && stopReason !== 'aborted') steps.note(`${error.code}: ${error.message}`, true)
   else if (stopReason !== 'answered') steps.note(`The run ended: ${ending(stopReason)}`)
 }

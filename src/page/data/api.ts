@@ -48,7 +48,7 @@ export function whenUnreachable(listener: () => void) {
 
 export interface RequestOptions {
   method?: string
-  /** The body, which is sent as JSON. */
+  /** Sent as JSON. */
   body?: unknown
   headers?: Record<string, string>
   signal?: AbortSignal
@@ -116,8 +116,8 @@ export function forgetAnswers(): void {
 }
 
 /**
- * Resolves with the JSON at a path. If the JSON has not changed since the last request, resolves with the same object, and little data is
- * transferred. Use this function only for a small number of paths, because their responses stay in the cache.
+ * Resolves with the JSON at a path, or with the same object as before if the JSON has not changed. Use this function only for a small
+ * number of paths, because their responses stay in the cache.
  */
 export async function askIfChanged(path: string): Promise<Answer> {
   const known = answers.get(path)

@@ -5,11 +5,9 @@ export interface PlacedCall {
   key: string
   call: CallView
   run: RunView
-  /** The id of the outermost run. */
   topRunId: string
   /** The tool whose call contains the run. `''` if the run is not nested. */
   within: string
-  /** The nesting depth of the run. */
   depth: number
 }
 
@@ -70,7 +68,7 @@ export class LatestCalls {
     const { runId, parentRunId = runId } = event.meta
     const view = this.#views.get(runId) ?? this.#views.get(parentRunId) ?? emptyRunView()
     reduceRun(view, event)
-    // Stores the view under both ids, because the outermost run of a deeply nested run may not be known yet.
+    // Stores the view also under the id of a nested run, so that the runs inside this run find the view.
     for (const id of [view.runId || runId, runId]) this.#views.set(id, view)
     const run = view.runs.get(runId) ?? view
     const found = placedCall(view, event)

@@ -20,7 +20,7 @@ export function ago(iso: string) {
 
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 
-/** Formats a number with few characters: `12.3K`. */
+/** Formats a number in short form, such as `12.3K`. */
 export function short(n: number) {
   return n < 10_000 ? n.toLocaleString() : compact.format(n)
 }
@@ -46,7 +46,7 @@ const dayAndMinute = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 })
 
-/** Formats a time with few characters: the time of day if it is today, otherwise the date, hour and minute. */
+/** Formats a time in short form: the time of day if it is today, otherwise the date, hour and minute. */
 export function shortClock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndMinute).format(date)
@@ -56,7 +56,7 @@ export function moment(iso: string) {
   return dayAndTime.format(new Date(iso))
 }
 
-/** Returns a number with its noun: `1 call`, `2 calls`. */
+/** Returns a number with its noun, such as `2 calls`. */
 export function count(n: number, one: string) {
   return `${n.toLocaleString()} ${one}${n === 1 ? '' : 's'}`
 }
@@ -83,14 +83,13 @@ function spread(value: unknown, indent: string, used: number): string {
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
-/** Returns the text of a message. Parts other than text are represented by their names. */
+/** Returns the text of a message. Any other part of the message is shown as its type, such as `[image]`. */
 export function messageText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content.map((part: { type?: string; text?: string } | null) => part?.text ?? `[${part?.type}]`).join('\n')
 }
 
-/** The stop reasons in words. */
 const endings: Readonly<Record<string, string>> = {
   answered: 'answered',
   truncated: 'answer cut off',

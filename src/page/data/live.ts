@@ -20,16 +20,12 @@ const pageOfWaiting = 100
 const mostWaiting = 1_000
 /** How long changes are collected before listeners are called, in milliseconds. Changes often come in groups. */
 const burstMs = 60
-/**
- * Keeps the load on the service low: the next request starts at least this many times the duration of the last request after the start of
- * the last request.
- */
+/** Keeps the load on the service low: if a request took 1 s, the next request starts at least this many seconds after its start. */
 const shareOfAsking = 10
 const shortestPauseMs = 50
 /** Polling interval, in milliseconds. Polling finds changes by other processes, which send no events to this page. */
 const lookMs = 10_000
 
-/** A page of runs, as the service sends it. */
 export interface RunPage {
   data: Run[]
   next?: string
@@ -192,7 +188,6 @@ export class Live {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Adds a listener that is called with every event. */
   onEvent(listener: (event: RunEvent) => void) {
     this.#eventListeners.add(listener)
     return () => this.#eventListeners.delete(listener)

@@ -61,7 +61,6 @@ export class RunList {
     await this.#load()
   }
 
-  /** Requests the list again after a failed request. */
   retry(): Promise<void> {
     return this.show(this.#query)
   }

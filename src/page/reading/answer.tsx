@@ -81,7 +81,7 @@ interface Drawn {
   node: VNode
 }
 
-/** Returns the parts of a text up to the position `most` as they are drawn, a few at a time. */
+/** Draws a text up to the position `most`, a few parts at a time. Returns the parts drawn so far. */
 function useParts(text: string, most: number, isWriting: boolean): readonly Drawn[] {
   const [parts, setParts] = useState<readonly Drawn[]>([])
   const [drawing] = useState(() => new Drawing(setParts))

@@ -25,8 +25,8 @@ export function markFound(range: Range | undefined): void {
 }
 
 /**
- * Number of frames for which the match is kept in view. The browser lays out content only when it comes into view, and the content below
- * may move then.
+ * Number of frames for which the match is kept in view. The browser lays out content only when it comes into view, which may move the
+ * match.
  */
 const framesToSettle = 4
 

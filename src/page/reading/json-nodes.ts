@@ -62,7 +62,6 @@ function makeParts(node: JsonNode) {
   })
 }
 
-/** Returns the part of an array or object that has this key. */
 function partOf(value: unknown, key: string | number): unknown {
   return (value as Record<string | number, unknown>)[key]
 }

@@ -146,9 +146,7 @@ interface RowOnPage {
   text?: TextBlocks | undefined
 }
 
-/**
- * Returns the rows of the open nodes. The row of a node stays the same vnode while nothing in it changes, so the row is not rendered again.
- */
+/** Returns the rows of the open nodes. An unchanged row keeps its vnode, so it is not rendered again. */
 function useDrawnRows(root: JsonNode, open: ReadonlySet<JsonNode>, selected: JsonNode) {
   const known = useRef(new WeakMap<JsonNode, { vnode: VNode; isOpen: boolean; isSelected: boolean }>())
   const { onPage, nodes } = useMemo(() => ({ onPage: new WeakMap<JsonNode, RowOnPage>(), nodes: new WeakMap<Element, JsonNode>() }), [])

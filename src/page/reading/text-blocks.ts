@@ -11,7 +11,6 @@ export class TextBlocks {
   #text
   #more = document.createElement('button')
   #shown = 0
-  /** The blocks, with their start positions in the text. */
   #blocks: { start: number; element: HTMLElement }[] = []
 
   /** Appends the beginning of the text to `place`. */

@@ -7,7 +7,7 @@ import { scrollable } from '../ui/scrollable.ts'
 const marks = { same: ' ', removed: '-', added: '+' }
 const words = { same: '', removed: 'removed: ', added: 'added: ' }
 
-/** Maximum number of characters that are shown of a line in a folded diff, and of lines that are shown at first. */
+/** The limits of a folded diff: characters shown of a line, and lines shown at first. */
 const mostOfLine = 2_000
 const mostRows = 300
 

@@ -15,7 +15,7 @@ export class FollowedRun {
   readonly spans = new Spans()
   /** The run without its result. */
   readonly summary = signal<Run | undefined>(undefined)
-  /** The run with its result. Undefined while there is no result. */
+  /** Undefined while the run has no result. */
   readonly run = signal<RunWithResult | undefined>(undefined)
   /** The pending decisions of the run. */
   readonly items = signal<readonly Item[]>([])

@@ -2,7 +2,6 @@ import type { Run } from '../types.ts'
 
 type Standing = Pick<Run, 'status' | 'stopReason'>
 
-/** Short words for the stop reasons. */
 const words: Readonly<Record<string, string>> = {
   truncated: 'cut off',
   max_iterations: 'iteration limit',

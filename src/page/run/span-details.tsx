@@ -18,7 +18,7 @@ interface SpanDetailsProps {
    * they would disturb a user who is reading or selecting text.
    */
   version: string
-  /** The run with its result. Undefined until the result is available. */
+  /** Undefined until the result of the run is available. */
   run: RunWithResult | undefined
   runStart: number
 }

@@ -17,11 +17,10 @@ export interface Span {
   iteration: number
   /** The name of the tool or model. */
   name: string
-  /** The id of the call. */
   id: string
-  /** When the span started. Undefined if not known yet. */
+  /** Undefined if not known yet. */
   start: number | undefined
-  /** When the span ended. Undefined while it continues. */
+  /** Undefined while the span continues. */
   end: number | undefined
   state: Exclude<CallState, 'writing'>
   firstToken: number | undefined
@@ -67,13 +66,13 @@ export class Spans {
     return [...this.#spans.values()]
   }
 
-  /** When the run started. Undefined before the first event. */
+  /** Undefined before the first event. */
   get start(): number | undefined {
     const created = this.#result && Date.parse(this.#result.createdAt)
     return created === undefined ? this.#view.startedAt : Math.min(this.#view.startedAt ?? created, created)
   }
 
-  /** When the run ended. Undefined while the run continues. */
+  /** Undefined while the run continues. */
   get end(): number | undefined {
     const { status, finishedAt } = this.#result ?? {}
     return this.#view.endedAt ?? (status === 'ended' && finishedAt !== undefined ? Date.parse(finishedAt) : undefined)

@@ -8,7 +8,7 @@ const mostSteps = 300
 /** Number of steps that are added to the page at once. The number is small, so that the page stays responsive. */
 const mostAtOnce = 10
 
-/** A step of a run. Steps are shown below each other. */
+/** An entry in the timeline of a run or a conversation. */
 export type Step = { key: number } & (
   | { kind: 'turn'; turn: TurnView }
   /** A message of a user. `runId` is set in a chat, in which each message starts a run. */
@@ -25,7 +25,7 @@ type Text = TurnPart & { text: string }
 type Said = { kind: 'assistant' | 'reasoning'; texts: Text[]; turn: TurnView | undefined }
 type Kinds = Step extends infer Each ? (Each extends Step ? Omit<Each, 'key'> : never) : never
 
-/** The steps of a run or a conversation. Their number is limited. */
+/** The latest steps of a run or a conversation. */
 export class Steps {
   #changes = new Changes()
   #steps: Step[] = []
@@ -92,7 +92,6 @@ export class Steps {
     this.#changes.tell()
   }
 
-  /** Adds a note about events that are no longer stored. */
   gap(events: number): void {
     this.note(`${count(events, 'event')} ${events === 1 ? 'is' : 'are'} no longer stored`)
   }

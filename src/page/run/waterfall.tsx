@@ -25,9 +25,9 @@ const liveMs = 500
 
 interface WaterfallProps {
   spans: Spans
-  /** The status of the run. It is needed in addition to the events, because the events may describe an earlier state. */
+  /** The status according to the service. The events may describe an earlier state. */
   status: Run['status'] | undefined
-  /** The run with its result. Undefined until the result is available. */
+  /** Undefined until the result of the run is available. */
   run: RunWithResult | undefined
 }
 

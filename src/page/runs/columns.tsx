@@ -102,7 +102,6 @@ function defaultColumns(): string[] {
   return columns.filter(({ isDefault }) => isDefault).map(({ name }) => name)
 }
 
-/** The names of the columns that the user has chosen. */
 export const shownColumns: Signal<readonly string[]> = storedSignal('columns', (value) =>
   Array.isArray(value) ? columns.map(({ name }) => name).filter((name) => value.includes(name)) : defaultColumns(),
 )

@@ -7,8 +7,8 @@ const hourMs = 3_600_000
 const metadataPrefix = 'metadata.'
 
 /**
- * The filters, with the words that the page shows for them. The names are those of the address and of `GET /v1/runs`. `hours` selects runs
- * that started within this number of hours.
+ * The filters, with the words that the page shows for them. The keys are parameters of the page's address and of `GET /v1/runs`. `hours`
+ * selects runs that started within this number of hours.
  */
 const names: Record<string, string> = {
   q: 'Text',

@@ -57,7 +57,6 @@ export function RunListPane({ selected, hrefOf }: { selected: string | undefined
   )
 }
 
-/** Returns the list of the runs that match a query. */
 function useRunList(query: Query): RunList {
   const live = useLive()
   const [, draw] = useReducer((changes: number) => changes + 1, 0)

@@ -156,7 +156,7 @@ function Row({ of, isSelected }: { of: SessionSums; isSelected: boolean }) {
   )
 }
 
-/** Returns the search and the page as parameters of the address. They are kept when the user selects a session. */
+/** Returns the parameters of the address that are kept when the user selects a session. */
 function keptSearch(): string {
   const { owner: _, ...kept } = address.value.query
   return searchOf(kept).replace('?', '&')

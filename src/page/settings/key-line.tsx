@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 
-/** Shows the environment variables of a key, and whether one of them is set. `isSet` is undefined if that is unknown. */
+/** Shows the environment variables of a key and, if known, whether one of them is set. */
 export function KeyLine({ variables, isSet }: { variables: readonly string[]; isSet: boolean | undefined }) {
   return (
     <p class="muted card-line key-line">

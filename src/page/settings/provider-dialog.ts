@@ -3,7 +3,6 @@ import { settingsOf } from '../data/model-settings.ts'
 import { testModel } from '../data/test-model.ts'
 import { openFormDialog } from './form-dialog.tsx'
 
-/** The settings of a provider in the configuration. */
 export interface ProviderSettings {
   driver?: string
   baseURL?: string

@@ -17,7 +17,6 @@ export interface ConfigEditing {
   file: ConfigFile | undefined
   saved: Saved | undefined
   dismiss(): void
-  /** Reads the file again. */
   reload(): Promise<void>
   /** Saves a change. Rejects with an `ApiError`. */
   save: Save

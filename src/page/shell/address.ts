@@ -23,7 +23,7 @@ function read(): Address {
   return { place, param: id === '' ? undefined : decoded(id), query }
 }
 
-/** Decodes a part of an address. The part may be invalid. */
+/** Decodes a part of an address. Returns an invalid part unchanged. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -10,7 +10,6 @@ import { showShortcuts } from './shortcuts.ts'
 const mostRuns = 20
 const mostListed = 5
 
-/** Returns the commands of the command palette. */
 export function commandsOf({ live, conversation }: Session): Commands {
   const { place, param } = address.value
   const runId = place === 'runs' ? param : undefined

@@ -8,7 +8,6 @@ export interface Command {
   group: string
   name: string
   about?: string
-  /** The keyboard shortcut of the command. */
   keys?: string
   run(): unknown
 }

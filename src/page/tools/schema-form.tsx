@@ -31,8 +31,8 @@ interface FieldProps<Kind extends Plan['kind'] = Plan['kind']> {
 }
 
 /**
- * A form for a value. `onChange` receives the whole value after each change, including parts without a field, which stay unchanged. The
- * value undefined means that nothing was entered. A text that is not valid JSON becomes a `NotJson`.
+ * A form for a value. `onChange` receives the whole value after each change, including its parts without a field. It receives undefined if
+ * nothing was entered. A text that is not valid JSON becomes a `NotJson`.
  */
 export function SchemaForm({ problems, ...form }: { plan: Plan; value: unknown; onChange(value: unknown): void; problems: Problems }) {
   return (

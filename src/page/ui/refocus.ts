@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** Whether the focus is inside `box`, or nowhere. Otherwise the user has moved the focus elsewhere, and it must stay there. */
+/** Whether the focus is inside `box`, or nowhere. Otherwise, the page must not move the focus, because the user has moved it elsewhere. */
 export function isFocusFree(box: Element | null): boolean {
   const { activeElement, body } = document
   return activeElement === body || box?.contains(activeElement) === true

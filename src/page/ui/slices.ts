@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 /** How long to work before other tasks get a turn, in milliseconds. This keeps the page responsive. */
 const sliceMs = 12
 
-/** Does a long task in small steps. Resolves with true if the task was finished, or with false if `isOver` returned true before that. */
+/** Does a long task in small steps. Resolves with false if `isOver` has returned true before the task was finished, otherwise with true. */
 export async function inSlices(steps: Iterable<unknown>, isOver = () => false): Promise<boolean> {
   let end = performance.now() + sliceMs
   for (const _ of steps) {

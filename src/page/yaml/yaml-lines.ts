@@ -44,7 +44,6 @@ export class YamlLines {
     return this.#find(partsOf(pointer)).flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
   }
 
-  /** Returns the keys of a mapping. */
   keysOf(pointer: string): string[] {
     const node = this.#document.getIn(partsOf(pointer), true)
     const map = isAlias(node) ? this.#resolved(node) : node

@@ -2,8 +2,8 @@ import type { PieceTimes } from '../../agent/types/model-call.ts'
 import type { ModelResponse } from '../../models/chat-model.ts'
 
 /**
- * Maximum number of values that are recorded for a response. The SDK needs microseconds to record a value, and a response may have
- * thousands of pieces.
+ * Maximum number of values that are recorded for a response. Recording a value takes microseconds, and a response may have thousands of
+ * pieces.
  */
 const mostRecorded = 8
 
@@ -38,7 +38,7 @@ export class ChunkTimes implements PieceTimes {
   }
 }
 
-/** Returns the time to the first piece, in seconds. The time that the request waited before it was sent is not included. */
+/** Returns the time to the first piece, in seconds. Time spent waiting before the request was sent is not included. */
 export function secondsToFirst(response: ModelResponse, chunks: ChunkTimes | undefined, startedAt: number): number | undefined {
   const { timeToFirstTokenMs, waitedMs = 0 } = response
   const milliseconds = timeToFirstTokenMs ?? (chunks?.first === undefined ? undefined : chunks.first - startedAt - waitedMs)

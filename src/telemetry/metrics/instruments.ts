@@ -17,7 +17,7 @@ const tokens = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_
 /** The part of a meter that telemetry needs. */
 export type InstrumentMaker = Pick<Meter, 'createCounter' | 'createHistogram'>
 
-/** The metrics of runs. Their names belong to one version of the conventions. */
+/** The metrics of runs. Their names depend on the version of the conventions. */
 export class Instruments {
   readonly #requestDuration: Histogram
   readonly #timeToFirstChunk: Histogram

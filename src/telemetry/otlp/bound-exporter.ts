@@ -23,7 +23,7 @@ interface Bounds<Items> {
   timeoutMs: number
   /** Maximum number of waiting requests, including the one in progress. Default: unlimited. */
   mostWaiting?: number
-  /** When this signal is aborted, requests in progress and waiting requests end without a response. */
+  /** Ends all requests, including the waiting ones, without a response. */
   stop: AbortSignal
   /** Called when the export of these items has ended. `failure` is the reason if the export failed. */
   ended(items: Items, failure?: string): void

@@ -18,7 +18,7 @@ export class SpanRoom {
     this.#mostSpans = mostSpans
   }
 
-  /** Changes a processor so that it drops spans for which there is no room. Returns the same processor. */
+  /** Makes a processor drop spans for which there is no room. Returns the same processor. */
   limit<Own extends SpanProcessor>(processor: Own): Own {
     const end = processor.onEnd.bind(processor)
     processor.onEnd = (span) => {

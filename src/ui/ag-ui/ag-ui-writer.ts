@@ -204,8 +204,8 @@ export class AgUiWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a model response that starts again. Removes the messages of this step from the client. If the response continues an earlier
-   * text, sends that text again. If the client's messages are unknown or incomplete, nothing can be removed.
+   * Handles a model response that is requested again. Removes the messages of this step from the client. If the response continues an
+   * earlier text, sends that text again. If the client's messages are unknown or incomplete, nothing can be removed.
    */
   #discard(): void {
     this.#close()

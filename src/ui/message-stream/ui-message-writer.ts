@@ -229,7 +229,7 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   /**
-   * Handles a model response that starts again. The client removes all parts of this step, including the open parts. If the response
+   * Handles a model response that is requested again. The client removes all parts of this step, including the open parts. If the response
    * continues an earlier text, that text is sent again.
    */
   #resetStep(): void {

@@ -10,7 +10,7 @@ export interface UIToolPart {
   state: ToolPartState
   /** The input of the call, as the client sent it. Undefined if the call has no input. */
   input: unknown
-  /** The output of the call. Set only in the state `output-available`. */
+  /** Set only in the state `output-available`. */
   output: unknown
   /** The parts of the output, if it contains images or files. */
   content?: { part: JsonObject; path: string }[]
@@ -27,7 +27,7 @@ export interface UIToolPart {
    * it.
    */
   isEarlier?: boolean
-  /** The decision on the call. Set only for a call that needed approval. */
+  /** Set only for a call that needed approval. */
   approval?: { id: string; approved: boolean | undefined; reason: string | undefined }
 }
 

@@ -82,9 +82,7 @@ export class EventLog {
     this.wake()
   }
 
-  /**
-   * Adds an event that was stored outside this log. If there is a gap between its number and the newest number, drops all earlier events.
-   */
+  /** Adds an event that was stored outside this log. If the numbers have a gap, drops all earlier events. */
   read({ id, type, data }: LoggedEvent): void {
     if (id !== this.#last + 1) this.clear(id - 1)
     // Parses only deltas and retries, because only they change stored entries.
@@ -120,7 +118,6 @@ export class EventLog {
     return this.#entryOf(Math.max(id + 1, this.firstId))?.behind(id)
   }
 
-  /** Returns all events after the number `id`. */
   *allAfter(id: number): Iterable<ReadEvent> {
     for (let next = this.after(id); next !== undefined; next = this.after(next.id)) yield next
   }

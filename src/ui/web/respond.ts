@@ -57,7 +57,7 @@ const responseOptionNames: OptionNames<ResponseOptions> = {
   errorText: true,
 }
 
-/** Maximum size of a run's stored events, for clients that read slowly or reconnect, in characters. */
+/** Maximum size of a run's stored events, in characters. Clients that read slowly or reconnect need these events. */
 const keptCharacters = 4_000_000
 
 /** The open responses of one run. */

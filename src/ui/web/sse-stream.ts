@@ -32,7 +32,6 @@ const readyCharacters = 65_536
 
 const encoder = new TextEncoder()
 
-/** The destination of an event stream. */
 interface Output {
   /** Returns how many characters the reader can still buffer. Zero or negative if the reader is too slow. */
   room(): number
