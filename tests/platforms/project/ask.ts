@@ -7,7 +7,7 @@ const weather = defineTool({
   execute: ({ city }) => `It is 21 °C in ${city}.`,
 })
 
-/** What a model answers that calls a tool first, as it is streamed. */
+/** Returns the text of a run in which the model may call the tool. */
 export async function ask(model: string, baseURL: string): Promise<string> {
   const [provider = '', name = ''] = model.split('/')
   const runner = new AgentRunner({ model: createModel({ provider, model: name, baseURL, apiKey: 'none' }), tools: [weather] })
