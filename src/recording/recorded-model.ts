@@ -10,7 +10,7 @@ import type { RecordingSecrets } from './secrets.ts'
 
 export interface PlayOptions {
   secrets: RecordingSecrets
-  /** Ends the replayed run. Called at the point at which an abort or a deadline ended the recorded run. */
+  /** Ends the replayed run. Called when the replay reaches the point where an abort or a deadline ended the recorded run. */
   interrupt?: (why: 'aborted' | 'deadline') => void
   /** What ended the recorded run: an abort or a deadline. Undefined if it ended in another way. */
   ending?: 'aborted' | 'deadline' | undefined

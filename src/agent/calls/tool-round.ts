@@ -136,7 +136,9 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
-/** Combines the results of a turn's calls. `calls`: all of them, or only the call of a preview at position `first`. */
+/**
+ * Combines the results of a turn's calls. `calls`: all calls of the turn. When a preview runs one call, only the call at position `first`.
+ */
 export function summarise(
   { run }: Execution,
   iteration: number,

@@ -98,7 +98,7 @@ export function newlyLeftOut(messages: readonly ChatMessage[], current: Compacti
   return current.summary === undefined ? out : [notice(current.from, current.summary), ...out]
 }
 
-/** The joined summaries from the notices of earlier compactions. */
+/** The summaries of earlier compactions, joined into one text. */
 export function earlierSummary(messages: readonly ChatMessage[]): string | undefined {
   const told = messages.flatMap((message) => readNotice(message)?.summary ?? [])
   return told.length === 0 ? undefined : told.join('\n')

@@ -172,7 +172,7 @@ export interface RunQuery {
   session?: string
   /** Only runs that ended for this reason. `paused` selects runs that wait. */
   stopReason?: StopReason
-  /** Only runs that last asked this model (`provider/model`) and that have ended or wait. */
+  /** Only ended or waiting runs whose last request went to this model (`provider/model`). */
   model?: string
   /** Only `running` runs whose process is alive, or whose process is gone. */
   process?: RunProcess

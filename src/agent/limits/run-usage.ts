@@ -91,7 +91,7 @@ export class RunUsage {
     this.#unrecorded = addUsage(this.#unrecorded, usage)
   }
 
-  /** The usage of the runs inside a call so far. Undefined if there were no such runs. */
+  /** What the runs inside a call have used so far. Undefined if there were no such runs. */
   spentIn(toolCallId: string): Spent | undefined {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return undefined

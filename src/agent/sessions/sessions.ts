@@ -200,7 +200,7 @@ export class Sessions {
     return this.store.prune(olderThanMs)
   }
 
-  /** Closes the store. Sessions of running runs become available to other runs, except sessions of recorded runs. */
+  /** Closes the store. Releases the sessions of active runs, so that other runs can use them. Sessions of recorded runs stay locked. */
   async close(): Promise<void> {
     await this.store.close()
   }

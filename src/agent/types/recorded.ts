@@ -57,7 +57,7 @@ export interface CallChange {
   nested?: Spent
 }
 
-/** The plan for the calls of a response. */
+/** What the run does with the calls of a response. */
 export interface Plan {
   /** The calls to add to the history. Wrapped calls are unwrapped, ids are unique, and names are valid. */
   calls: ToolCall[]

@@ -25,7 +25,7 @@ export interface Kind {
  */
 export function kindOf(told: Told): Kind {
   const { status } = told
-  // For a 5xx status, the message is not trusted: the request is rarely the cause.
+  // For a 5xx status, a message that blames the request is ignored, because the request is rarely the cause.
   const isAboutRequest = status === undefined || (status >= 400 && status < 500)
   if (says(told, malformedCall)) return { code: 'bad_response', retryable: true }
   if (hasCode(told, overflowCodes)) return { code: 'context_overflow', retryable: false }

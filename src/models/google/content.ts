@@ -21,7 +21,7 @@ interface CallPiece {
   /** Collects arguments that arrive in pieces. */
   partial: PartialArgs | undefined
   hasArguments: boolean
-  /** Whether the provider has announced more arguments. */
+  /** Whether the provider will send more arguments. */
   isOpen: boolean
 }
 

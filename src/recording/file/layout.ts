@@ -43,7 +43,7 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
 }
 
 /**
- * Estimates how many of `room` characters are left after a value. Stops as soon as the result is negative, which means that the value
+ * Estimates how much of `room` (in characters) a value leaves free. Stops as soon as the result is negative, which means that the value
  * doesn't fit.
  */
 function roomBeside(value: unknown, room: number): number {

@@ -13,7 +13,7 @@ const mostAddresses = 10_000
  */
 export class Guesses {
   readonly #now: () => number
-  /** The wrong tokens of each address, oldest address first. */
+  /** The wrong tokens that each address has sent. The address that was added first comes first. */
   readonly #wrong = new Map<string, { since: number; tokens: Set<string> }>()
 
   constructor(now: () => number = () => performance.now()) {

@@ -19,7 +19,7 @@ export class TrustedProxies {
     }
   }
 
-  /** Returns the problems of the proxies that the configuration names. */
+  /** Returns the problems with the proxies in the configuration. */
   static problemsOf(proxies: readonly string[] = []): Problem[] {
     return proxies.flatMap((proxy, at) =>
       isIP(proxy) !== 0 || ipaddr.isValidCIDR(proxy)

@@ -5,7 +5,7 @@ import { HttpProblem } from './problem.ts'
 
 const linkMs = 10 * 60_000
 const sessionMs = 12 * 3_600_000
-/** Maximum number of codes, and of sessions. If there are more, the oldest is dropped. */
+/** Maximum number of codes, and separately of sessions. If there are more, the oldest is dropped. */
 const mostKept = 1_000
 
 interface Kept {

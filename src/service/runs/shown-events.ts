@@ -2,7 +2,7 @@ import type { RunEvent } from '../../core/events.ts'
 import type { JsonObject } from '../../core/messages.ts'
 import { Backlog, isDelta, pieceOf } from '../../ui/web/deltas.ts'
 
-/** Maximum size of the events of a run that are kept unchanged, in characters. */
+/** Maximum number of characters up to which a run's events are kept unchanged. */
 const mostKept = 262_144
 /** Estimated memory of an event without its texts, and of each value in it, in characters. */
 const perEvent = 200

@@ -89,7 +89,7 @@ function applying(name: string, scheme: JsonObject): Scheme['apply'] {
   if (type === 'http' && /^basic$/i.test(String(http))) {
     return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
   }
-  // The application obtains the tokens of OAuth and OpenID Connect.
+  // The application itself obtains OAuth and OpenID Connect tokens. They are sent as bearer tokens.
   if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
     return authorization((secret) => `Bearer ${secret}`)
   }

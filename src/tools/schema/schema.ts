@@ -190,7 +190,7 @@ function hasSlowKeyword(schema: JsonSchema): boolean {
 
 export const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
-/** Compiles a schema. Throws `invalid_tool`. Calls `note` with the position of each pattern that can't be read and is not checked. */
+/** Compiles a schema. Throws `invalid_tool`. A pattern that can't be parsed is not checked: `note` is called with its position. */
 export function compileNew(schema: JsonSchema, toolName: string, origin: Origin, note: (at: string) => void): Validator {
   const failures: unknown[] = []
   if (++compilations % maxCompilations === 0) forgetAjv(origin)

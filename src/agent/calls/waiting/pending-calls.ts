@@ -43,7 +43,7 @@ export async function finishWaiting(round: WaitingRound): Promise<{ finished: Fi
   const { iteration } = round
   const free = round.finished.filter((one) => !asks(one))
   const waiting = waitingCalls(round)
-  // The calls of an interrupted run need results, so the run must not wait for decisions. Without a journal, the wait returns at once.
+  // An interrupted run needs the results of its calls now, so it must not wait for decisions. Without a journal, a run never waits here.
   const isOver =
     durable.survivesCrashes && (await durable.step(iterationStep(iteration, 'wait'), async () => run.interruption !== undefined))
   if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }

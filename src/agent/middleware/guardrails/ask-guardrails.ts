@@ -97,7 +97,7 @@ function asMessages(verdict: GuardrailVerdict<readonly MessageInput[]>): Guardra
   return { replace: toChatMessages(verdict.replace, 'replace') }
 }
 
-/** Throws for an invalid replacement of the subject. */
+/** Throws if the value that a guardrail returned as `replace` has the wrong type for its place. */
 function checkReplacement(place: GuardrailPlace, value: unknown): void {
   if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a string')
   else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')

@@ -41,7 +41,7 @@ export class StreamedText {
     this.#pass(text, false)
   }
 
-  /** Called when the request is sent again, so that the next piece is the beginning of a response. */
+  /** Called when the request is sent again: the next piece of text begins a new response. */
   restart(): void {
     this.#attempt++
     this.#stages = stagesOf(this.#run)

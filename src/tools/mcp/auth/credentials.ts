@@ -42,7 +42,7 @@ export class KeptCredentials {
     let end: Promise<void> | undefined
     const once = () => {
       end ??= work()
-      end.catch(() => {}) // `lock` may reject before `work` does.
+      end.catch(() => {}) // If `lock` rejects first, nothing awaits `work`: its own error must not be an unhandled rejection.
       return end
     }
     await (this.#store.lock?.(this.#key, once, { signal }) ?? inTurn(this.#store, this.#key, signal, once))

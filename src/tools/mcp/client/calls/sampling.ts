@@ -50,7 +50,7 @@ export class Sampler {
     }
   }
 
-  /** Uses these notes for all further answers. */
+  /** Records all further answers in `notes`. */
   noteIn(notes: CallNotes): void {
     this.#notes = notes
   }
