@@ -95,10 +95,10 @@ function unawaited(destination: NonNullable<LoggerOptions['destination']>): { wr
  */
 export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   if (redactingLoggers.has(logger) && secrets === undefined) return logger
-  // If `logger` already redacts, its inner logger is wrapped instead. The records are then not redacted twice.
+  // Wraps the inner logger of a redacting logger, so that records are redacted only once.
   const inner = innerLoggers.get(logger) ?? logger
   const at = (level: RecordLevel) => (fields: object, message: string) => {
-    // A logger that fails must not end a run. The logger's transport reports its own failures.
+    // A logger that fails must not end a run.
     callUnawaited(() => {
       if (isDisabled(inner, level)) return
       return inner[level](redact(fields, undefined, secrets) as object, redactText(message, secrets))
@@ -112,10 +112,10 @@ export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   return wrapped
 }
 const redactingLoggers = new WeakSet<Logger>()
-/** For each redacting logger without its own secrets: the logger that it wraps. */
+/** The inner loggers of redacting loggers without their own secrets. */
 const innerLoggers = new WeakMap<Logger, Logger>()
 
-/** Whether the logger would drop a record of this level. Such a record need not be redacted. */
+/** Whether the logger would drop a record of this level. A dropped record need not be redacted. */
 function isDisabled(logger: Logger, level: RecordLevel): boolean {
   return toldLevel(logger, level) === false
 }

@@ -23,13 +23,13 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** The keys are frozen messages that callers have passed. The values are the converted messages. */
+/** Frozen messages that callers have passed, and their converted messages. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
  * Converts messages that callers pass. Each message is checked, and copied into the form that is stored and sent. All messages enter the
- * library through this function. The copies are frozen. A copy that is passed again is reused. Throws `invalid_message`; `name` is the path
- * of the list in the error.
+ * library through this function. The copies are frozen. A message that is already converted is returned unchanged. Throws
+ * `invalid_message`. The error contains the path `name` of the list.
  */
 export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
   const given: unknown = list
@@ -37,7 +37,7 @@ export function toChatMessages(list: readonly MessageInput[], name = 'messages')
   return areChecked(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
 }
 
-/** Converts one message as `toChatMessages` does. `name` is its path in the error. */
+/** Converts one message as `toChatMessages` does. The error contains the path `name`. */
 export function toChatMessage(given: MessageInput, name: string): ChatMessage {
   if (isChecked(given)) return given
   const before = typeof given === 'object' && given !== null ? made.get(given) : undefined
@@ -53,7 +53,7 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** Additional fields of a message that is a reply of `generate`, or that the caller built from the result of a query. */
+/** Fields that only a reply of `generate` has, or has in another form. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason
@@ -62,7 +62,7 @@ interface Reply {
   warnings?: string[]
 }
 
-/** Copies a message. In the copy, calls are in wire form. Fields that describe the request behind a reply are omitted. */
+/** Copies a message. In the copy, calls are in wire form. Fields that are not part of a stored message are omitted. */
 function wireForm(given: MessageInput, name: string): ChatMessage {
   const {
     toolCalls = [],
@@ -76,7 +76,7 @@ function wireForm(given: MessageInput, name: string): ChatMessage {
   return { ...copyJson(message), ...(calls.length === 0 ? {} : { toolCalls: calls }) } as ChatMessage
 }
 
-/** Converts a call in either form to wire form. `name` is its path in the error. Throws `invalid_message`. */
+/** Converts a call in either form to wire form. Throws `invalid_message`. The error contains the path `name`. */
 export function toToolCall(call: ToolCall | ParsedToolCall, name: string): ToolCall {
   checkCall(call, name)
   return wireCall(call, name)

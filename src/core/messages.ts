@@ -24,7 +24,7 @@ export type Content = string | ContentPart[]
 
 /**
  * Data that a provider attached to a message and wants back unchanged, such as thought signatures, `reasoning_content` or thinking blocks.
- * Only the driver that created it understands it. It is sent back to the same `provider` and to no other.
+ * Only the driver that created the data understands it. The data is sent back only to the same `provider`.
  */
 export interface ProviderData {
   provider: string
@@ -231,12 +231,11 @@ function replaced(value: unknown): unknown {
   return copy
 }
 
-/** The JSON text of a value for storage, without lone surrogates. */
 export function storedText(value: unknown): string {
   return wellFormedJson(JSON.stringify(value))
 }
 
-/** Any escape in a JSON text. A pair of surrogates counts as one escape. */
+/** Matches any escape in a JSON text. A pair of surrogates counts as one escape. */
 const escapes = /\\(?:u(?:d[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|(?<lone>d[89a-f][\da-f]{2}))|.)/gis
 
 /** Replaces lone surrogates in a JSON text, escaped ones included. The text may be invalid JSON. */
@@ -246,15 +245,12 @@ export function wellFormedJson(json: string): string {
   return text.replace(escapes, (written, lone: string | undefined) => (lone === undefined ? written : '\\ufffd'))
 }
 
-/**
- * Messages that were checked, copied and frozen. This is not a `WeakMap`, because the values of a long-lived `WeakMap` survive every
- * collection of young objects.
- */
+/** Messages that were checked, copied and frozen. A long-lived `WeakMap` would keep its values in memory for longer. */
 const checked = new WeakSet<object>()
 
 /**
- * Freezes a message that is known to be valid, and marks it so that it is not checked or copied again. Every message of a conversation
- * passes through here. A message with lone surrogates is copied without them.
+ * Freezes a message that is known to be valid, and marks the message so that it is not checked or copied again. Every message of a
+ * conversation passes through here. A message with lone surrogates is copied without them.
  */
 export function asChecked<Message extends ChatMessage>(message: Message): Message {
   if (checked.has(message)) return message

@@ -21,7 +21,7 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return nearest
 }
 
-/** Returns ` (did you mean `x`?)` to append to the given name, or `''` if no name is near. */
+/** Returns ` (did you mean `x`?)` to append to a name, or `''` if no known name is similar. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const meant = nearestName(given, known)
   return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`

@@ -1,5 +1,5 @@
 /**
- * The package `yaml`, to be imported dynamically. `yaml` is CommonJS. If it were imported dynamically without this file, its named exports
- * would be missing in a bundle that esbuild makes.
+ * The package `yaml`, to be imported dynamically. `yaml` is CommonJS. In a bundle of esbuild, a direct dynamic import of `yaml` would have
+ * no named exports.
  */
 export { Composer, isAlias, isMap, isScalar, Lexer, Parser, parse, visit, YAMLError, YAMLParseError } from 'yaml'

@@ -2,19 +2,19 @@ import { setField } from '../messages.ts'
 import { giveWay, inTurns } from '../time/give-way.ts'
 
 /**
- * A value as JSON in pieces. Each piece takes a millisecond or two to write or read. Writing or reading 1 MiB without a break may block a
- * thread for a tenth of a second. `undefined` is written as the empty text.
+ * The JSON of a value, in pieces. Each piece takes a millisecond or two to write or read, so a large value does not block the thread.
+ * `undefined` is written as the empty text.
  */
 export type JsonPieces =
   | { json: string }
-  /** The parts of an array. A part is either the JSON of an array with several items, or a single item that is itself in pieces. */
+  /** The pieces of an array. A piece is either the JSON of several items, as an array, or one item that is itself in pieces. */
   | { items: ({ json: string } | { item: JsonPieces })[] }
-  /** The parts of an object. A part is either the JSON of an object with several entries, or a single entry whose value is in pieces. */
+  /** The pieces of an object. A piece is either the JSON of several entries, as an object, or one entry whose value is in pieces. */
   | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
 
 /** The largest weight of a piece. See `weightOf`. */
 const mostWeight = 10_000
-/** Reading this many characters costs about as much as reading one value. */
+/** Reading this many characters takes about as long as reading one value. */
 const charactersAValue = 200
 
 /** Estimates the work to write `value`: 1 for each value in it, and 1 for every 200 characters. Stops counting beyond `mostWeight`. */
@@ -41,8 +41,8 @@ export function weightOf(value: unknown): number {
 }
 
 /**
- * Writes `value` as `JSON.stringify` does. Yields the number of characters after each piece. Throws if the value is cyclic, or nested more
- * deeply than `deepest`.
+ * Writes `value` as `JSON.stringify` does. Yields after each piece, with the number of its characters. Throws if the value is cyclic, or
+ * nested more deeply than `deepest`.
  */
 export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<unknown> = new Set()): Generator<number, JsonPieces> {
   if (!isSplittable(value) || weightOf(value) <= mostWeight) {
@@ -99,7 +99,7 @@ function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generat
   if (small.length > 0) yield { small }
 }
 
-/** Arrays and plain objects can be split. Other objects define their JSON themselves. */
+/** Arrays and plain objects can be split. Other objects write their own JSON. */
 function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || typeof Reflect.get(value, 'toJSON') === 'function') return false
   if (Array.isArray(value)) return true
@@ -115,7 +115,6 @@ export async function writeJson(value: unknown): Promise<string> {
   return textOfPieces(await inTurns(toPieces(value, deepestWritten)))
 }
 
-/** Joins the pieces to one text. */
 export function textOfPieces(pieces: JsonPieces): string {
   if ('json' in pieces) return pieces.json
   if ('items' in pieces)

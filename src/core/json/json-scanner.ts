@@ -15,8 +15,8 @@ export class JsonScanner {
   readonly #endsWithLine: boolean
 
   /**
-   * `slashes`: the number of backslashes before each quote. It is greater than 0 if the JSON is itself inside a JSON string.
-   * `endsWithLine`: a line break ends a string. Otherwise an unclosed string would hide everything after it.
+   * `slashes`: the number of backslashes before each quote. It is 0 unless the JSON is inside a JSON string. `endsWithLine`: a line break
+   * ends a string. Without this option, an unclosed string would hide everything after it.
    */
   constructor({ slashes = 0, endsWithLine = false }: { slashes?: number; endsWithLine?: boolean } = {}) {
     this.#slashes = slashes
@@ -24,8 +24,8 @@ export class JsonScanner {
   }
 
   /**
-   * Reads one character. Returns whether it is part of the structure: outside strings and not whitespace. The quote that starts a string is
-   * part of the structure.
+   * Reads one character. Returns whether the character is outside strings and not whitespace. The quote that starts a string counts as
+   * outside.
    */
   read(code: number): boolean {
     if (this.isInString) {
@@ -55,8 +55,8 @@ export class JsonScanner {
   }
 
   /**
-   * In JSON that was quoted as a string n times, 2ⁿ-1 backslashes precede a closing quote. The string itself may end in backslashes. Each
-   * of these is written as 2ⁿ⁺¹ more backslashes before the others.
+   * In JSON that was quoted n times, 2ⁿ-1 backslashes precede the quote that ends a string. Each backslash at the end of the string itself
+   * adds 2ⁿ⁺¹ more.
    */
   #readInString(code: number): void {
     if (code === backslash) {

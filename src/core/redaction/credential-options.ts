@@ -3,20 +3,23 @@ import { isSecretKey } from './secret-keys.ts'
 import { type Look, REDACTED, type Span } from './spans.ts'
 
 /**
- * Matches an option of a command line and the characters between the option and its value. These may be nothing, spaces, `=`, or the quotes
- * and comma between two entries of a list.
+ * Matches an option of a command line, and the separator before its value. The separator may be nothing, spaces, `=`, or the quotes and
+ * comma between two items of a list.
  */
 const option =
   /(?<![\w-])(--[A-Za-z][\w-]{0,60}(?![\w-])|-[A-Za-z#]{0,8}?[uUpa])(=["']?|["']?(?:[ \t]{1,4}|,[ \t]?)["']?|["'])?(?=[^\s"'`=,-])/g
 const userOption = /^--(?:proxy-)?user$/
 const bare = /[^\s"'`<>;|&\\]{1,512}/y
 const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'": /[^'\r\n]{1,512}/y }
-/** A value in quotes that follows without a space: `-p'…'`, `-u ann:'…'`. A quote before a space may be the end of another text. */
+/**
+ * A value in quotes directly after the option: `-p'…'`, `-u ann:'…'`. Must not contain spaces, because a quote before a space may end
+ * another text.
+ */
 const inQuotes = /[^\s"']{1,512}/y
 const longestUser = 100
 /**
- * Maximum distance between a command and its option, in characters. Code that shows a text in pieces must therefore keep more than this
- * many earlier characters for the search.
+ * Maximum distance between a command and its option, in characters. If a text is shown in pieces, more than this many earlier characters
+ * must be kept for the search.
  */
 const mostBefore = 200
 
@@ -33,7 +36,7 @@ export function credentialsIn(text: string, before = ''): Span[] {
   return lookForCredentials(text, before).found
 }
 
-/** Like `credentialsIn`, for a text that may continue. `before`: the command line before the text. */
+/** Like `credentialsIn`, for a text that is not complete yet. `before`: the command line before the text. */
 export function lookForCredentials(text: string, before = ''): Look {
   const look: Look = { found: [], decided: text.length }
   let behind = 0
@@ -47,7 +50,7 @@ export function lookForCredentials(text: string, before = ''): Look {
     if (from + value.length >= text.length) look.decided = Math.min(look.decided, from)
     if (isQuoted && !isClosed(text, from - 1, value)) continue
     const line = index >= mostBefore ? text.slice(index - mostBefore, index) : before + text.slice(0, index)
-    // `lookForNamedValues` finds values that follow such a name and a space or `=`.
+    // `lookForNamedValues` finds `--token …` and `--token=…`.
     const isListed = separator?.includes(',') === true && isSecretKey(name.slice(2))
     const offset = isListed ? secretAt(value, 0) : secretIn(value, { name, isAttached: separator === undefined || isQuoted, before: line })
     if (offset === undefined) continue
@@ -64,13 +67,13 @@ function read(pattern: RegExp, text: string, from: number): string {
   return pattern.exec(text)?.[0] ?? ''
 }
 
-/** Returns the quote at a position with the value after it, or `''` if no closed quote begins there. */
+/** Returns the quoted value at a position, with its opening quote. Returns `''` if no closed quote begins there. */
 function quotedAt(text: string, at: number): string {
   const value = /["']/.test(text[at] ?? '') ? read(inQuotes, text, at + 1) : undefined
   return value !== undefined && isClosed(text, at, value) ? text[at] + value : ''
 }
 
-/** Whether the quote at a position is closed after the value. Also true if text that has not arrived yet may close it. */
+/** Whether the quote before the value is also closed after it. Also true if text that has not arrived yet may close it. */
 function isClosed(text: string, at: number, value: string): boolean {
   const end = at + 1 + value.length
   return value.length >= 512 || end >= text.length || text[end] === text[at]
@@ -90,7 +93,7 @@ function secretIn(value: string, { name, isAttached, before }: Option): number |
   if (name.startsWith('--')) return isAttached || !userOption.test(name) ? undefined : passwordIn(value, curl.test(before))
   if (letter === 'u' || letter === 'U') {
     const isCurl = curl.test(before)
-    // In other programs, `-u` also precedes a user and a group, or the host and folder of a remote file.
+    // Outside curl, the value of `-u` may also be `user:group` or `host:folder`.
     return isCurl || (name === '-u' && !isAttached) ? passwordIn(value, isCurl) : undefined
   }
   if (letter === 'a') {
@@ -120,8 +123,7 @@ function secretAt(value: string, offset: number): number | undefined {
 const separateOption = /^(?:--[A-Za-z][\w-]{0,60}|-[A-Za-z#]{1,9})$/
 
 /**
- * Hides the passwords that follow options such as `-u`, in a list that may be the words of a command line: `['-u', 'ann:…']`, `['--token',
- * '…']`. `clean` redacts a single word.
+ * Hides passwords in a list that may be the words of a command line: `['-u', 'ann:…']`, `['--token', '…']`. `clean` redacts a single word.
  */
 export function hideInWords(words: readonly unknown[], clean: (word: unknown) => unknown): unknown[] {
   let line = ''

@@ -3,7 +3,7 @@ import type { InParts } from '../time/give-way.ts'
 /** A text with its escapes decoded, and the position of each character in the original. */
 export interface DecodedText {
   text: string
-  /** For each character of `text`, its index in the original; then the original's length. */
+  /** The index in the original of each character of `text`. One more entry contains the length of the original. */
   starts: Int32Array
   /** The number of characters that later text can't change. Only an escape that starts after these characters may be incomplete. */
   decided: number
@@ -12,15 +12,15 @@ export interface DecodedText {
 const escapes = /[%&\\]/
 /** The longest name of an entity, between `&` and `;`. */
 const longestEntity = 14
-/** The most characters that an escape can have after the last `\\`, `%` or `&`, nested escapes included. */
+/** Maximum number of characters of an escape after its last `\\`, `%` or `&`. Escapes may be nested. */
 const longestEscape = 16
 const charactersInOnePart = 32_768
 
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
 /**
- * A decoded UTF-8 byte is represented by a code unit until its character is complete. This is the first of these code units. In well-formed
- * text, they never occur alone.
+ * The first of the code units that stand for decoded UTF-8 bytes until a character is complete. In well-formed text, these code units never
+ * occur alone.
  */
 const firstByte = 0xdc00
 
@@ -106,7 +106,7 @@ class Decoder {
   #length = 0
   /** The position of the last `&` that may start an entity, or -1. */
   #ampersand = -1
-  /** The number of characters since the last `\\`, `%` or `&`. If it exceeds `longestEscape`, no escape is incomplete. */
+  /** The number of characters since the last `\\`, `%` or `&`. Beyond `longestEscape`, no escape can be incomplete. */
   #plain = Number.POSITIVE_INFINITY
   /** Decoded characters that have not been added yet, in reverse order. */
   readonly #pending: Unit[] = []
@@ -159,7 +159,7 @@ class Decoder {
     else if (isHex(unit) && isHex(before) && this.#unit(2) === percent) this.#replaceByte(2, before, unit)
     else if (isHex(unit) && isHex(before) && this.#unit(2) === x && this.#unit(3) === backslash) this.#replaceByte(3, before, unit)
     else if (isHex(unit) && this.#endsInUnit()) this.#replace(5, this.#hexOf(3, unit))
-    // Drops repeated backslashes, because their number depends only on how deeply the text is quoted.
+    // The number of repeated backslashes shows only how deeply the text is quoted, so they are dropped.
     else if (before !== backslash || unit !== backslash) this.#put(unit, start)
   }
 
@@ -178,7 +178,7 @@ class Decoder {
     return this.#unit(5) === backslash && this.#unit(4) === u && [1, 2, 3].every((behind) => isHex(this.#unit(behind)))
   }
 
-  /** Parses the last `last` characters and `unit` as one hexadecimal number. */
+  /** Parses the last `last` characters, followed by `unit`, as one hexadecimal number. */
   #hexOf(last: number, unit: number): number {
     return Number.parseInt(textOf(this.#units.subarray(this.#length - last, this.#length)) + String.fromCharCode(unit), 16)
   }
@@ -214,7 +214,7 @@ class Decoder {
     for (const unit of String.fromCodePoint(code).split('').reverse()) this.#pending.push({ unit: unit.charCodeAt(0), start })
   }
 
-  /** Ends an entity before `unit`. Without a semicolon, only a numeric entity is decoded. */
+  /** Handles `unit`, which ends an entity. Without a semicolon, only a numeric entity is decoded. */
   #endEntity(unit: number, start: number): void {
     const from = this.#ampersand
     this.#ampersand = -1
@@ -248,7 +248,6 @@ function textOf(units: Uint16Array): string {
   return Reflect.apply(String.fromCharCode, undefined, units)
 }
 
-/** Whether a code unit is an ASCII letter or digit. */
 function isWordUnit(unit: number): boolean {
   return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x41 && unit <= 0x5a) || (unit >= 0x61 && unit <= 0x7a)
 }

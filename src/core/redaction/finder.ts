@@ -10,12 +10,12 @@ export interface Search {
   state: number
 }
 
-/** Finds all occurrences of many forms (ways to write a secret) in a single pass over the text. */
+/** Finds all forms of secrets in a single pass over the text. */
 export class Finder {
   /** Whether texts are case-folded before they are compared. */
   readonly #folds: boolean
   readonly #forms: PatternSet
-  /** For each state, the length of the longest form that ends there; 0 if no form ends there. */
+  /** For each state, the length of the longest form that ends there, or 0. */
   readonly #longest: Uint8Array
   /** For each state, the number of characters to hide after the form that ends there. */
   readonly #behind: Float64Array
@@ -66,7 +66,7 @@ export class Finder {
     search.state = state
   }
 
-  /** The number of characters at the end of the text so far that may be the start of a form. */
+  /** The number of characters at the end of the searched text that may be the start of a form. */
   unfinishedIn({ state }: Search): number {
     return this.#forms.depthOf(state)
   }

@@ -14,27 +14,27 @@ const header = /^(?:proxy-)?authorization$/i
 const cookies = /^(?:set-)?cookie$/i
 /** Words that can precede `key` in the name of a secret: `api key`, `secret key`, `secret access key`. */
 const beforeKey = /(?<![\w-])(?:api|secret(?: access)?) $/i
-/** The start of an XML element, up to its `>`. */
+/** Matches the start of an XML element, up to its `>`. */
 const openTag = /^<(?:[\w.-]{1,100}:)?([\w.-]{1,100})(?:\s[^<>]*)?$/
 const longestTag = 300
 const cdata = '<![CDATA['
 
 /** The characters that separate a name from its value. */
 const separator = /[:=>]/g
-/** An option of a command line and the space after it. */
+/** Matches an option of a command line and the spaces after it. */
 const option = /(?<![\w-])--([A-Za-z][\w-]{1,60})[ ]{1,4}(?=[^\s-])/g
 
 /**
- * The first 512 characters of a value decide whether the value is a secret. Only a secret is read to its end: if every value were, a text
- * with many names would be read many times.
+ * The first 512 characters decide whether a value is a secret. Only secrets are read to their end, so that a text with many names is not
+ * read many times.
  */
 const mostLookedAt = 512
 
-/** An unquoted value, up to a possible next name and value. */
+/** Matches an unquoted value, up to the next name with a value. */
 const bare = /(?:(?![,;&]["']?[\w.-]{1,40}["']?[=:])[^\s"'`<>\\]){1,512}/y
 /** The number of characters that `bare` looks ahead. */
 const aheadOfBare = 48
-/** The rest of a line. Its end may be written as `\n`. */
+/** Matches the rest of a line. The line end may be written as `\n`. */
 const restOfLine = /(?:(?!\\[nr"])[^\r\n]){1,512}/y
 const restOfQuoted = {
   '"': /(?:(?!\\[nr"])[^\r\n"]){1,512}/y,
@@ -58,7 +58,7 @@ export function namedValuesIn(text: string): Span[] {
   return lookForNamedValues(text).found
 }
 
-/** Like `namedValuesIn`, for a text that may continue. */
+/** Like `namedValuesIn`, for a text that is not complete yet. */
 export function lookForNamedValues(text: string): Look {
   const look: Look = { found: [], decided: text.length }
   if (!mayHaveSecretKey(text) && !/[?&#][\w-]{0,16}sig/i.test(text)) return look
@@ -93,7 +93,7 @@ interface Name {
 }
 
 interface Value extends Span {
-  /** The end of the text that was read to decide whether the value is a secret. */
+  /** How far the text was read to decide whether the value is a secret. */
   end: number
   isHidden: boolean
 }
@@ -153,7 +153,7 @@ function readValue(text: string, separatorAt: number, { name, from: nameFrom, qu
   })
 }
 
-/** Reads a quoted value. Undefined if the value is not quoted. JSON is left to `jsonSecretsIn`. */
+/** Reads a quoted value. Undefined if the value is not quoted. */
 function quoted(text: string, from: number, name: string): Value | undefined {
   slashesBeforeQuote.lastIndex = from
   const slashes = slashesBeforeQuote.exec(text)?.[0].length
@@ -179,7 +179,7 @@ function quoted(text: string, from: number, name: string): Value | undefined {
   return { from: start, to, end: to, isHidden }
 }
 
-/** Reads the value after a command-line option. In a sentence about the option, this may be an ordinary word. */
+/** Reads the value after a command-line option. The value may also be an ordinary word of a sentence about the option. */
 function optionValue(text: string, from: number, name: string): Value {
   const inQuotes = quoted(text, from, name)
   if (inQuotes !== undefined) return inQuotes
@@ -188,11 +188,11 @@ function optionValue(text: string, from: number, name: string): Value {
   const isNext = isSpace(text[value.to]) && /^--?[A-Za-z]/.test(text.slice(value.end, value.end + 3))
   const written = text.slice(value.from, value.to)
   const isHidden = isNext && written.length > 3 && mayBeValue(written, name) && readBracket(text, value.from, value.to) === undefined
-  // The next three characters tell whether another option follows.
+  // To tell whether another option follows, the next three characters were read, too.
   return { ...value, end: value.end + 3, isHidden }
 }
 
-/** Reads an unquoted value. `isCertain`: nothing but a value can be at this position. `isAlone`: the name begins a line or a clause. */
+/** Reads an unquoted value. `isCertain`: the text at this position can only be a value. `isAlone`: the name begins a line or a clause. */
 function bareValue(
   text: string,
   from: number,
@@ -220,7 +220,7 @@ function bareValue(
   return { from, to: from + withoutMarks(text.slice(from, runEnd)).length, end, isHidden }
 }
 
-/** Returns the end of the text that the pattern matches repeatedly. The pattern limits the length of each match. */
+/** Matches the pattern repeatedly and returns the end of the last match. The pattern limits the length of each match. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   let end = from
   for (;;) {
@@ -258,7 +258,7 @@ function headerValue(text: string, from: number, { before, isAlone }: { before: 
   if (name === '') return bareValue(text, from, { name: '', isCertain: false, isAlone })
   if (/^(?:digest|aws4|hmac|oauth)/i.test(name)) return { ...rest(text, start, before), isHidden: true }
   const value = bareValue(text, start, { name: '', isCertain: true, isAlone: true })
-  // In a sentence, `Basic` and `bearer` may be followed by a word.
+  // After `Basic` or `bearer`, a sentence may continue with an ordinary word.
   const isWord = /^[a-z]+$/.test(text.slice(value.from, value.to)) && !/[\r\n"'\\]/.test(text[value.end] ?? '\n')
   return { ...value, isHidden: value.isHidden && !isWord }
 }
@@ -290,7 +290,7 @@ function element(text: string, tagEnd: number): Value {
   const read = content.exec(text)?.[0] ?? ''
   const value = read.replace(/]]>$/, '')
   const closedAt = from + read.length
-  // An unclosed name in angle brackets is not an element.
+  // Without a closing tag, the name in angle brackets is not an element.
   const isHidden = text.startsWith('</', closedAt) && value !== '' && !isQuotedPlaceholder(value.trim())
   return { from, to: from + value.length, end: Math.max(closedAt + 2, tagEnd + cdata.length), isHidden }
 }
@@ -329,8 +329,8 @@ const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100
 const keysInOnePart = 500
 
 /**
- * Finds the values of secret-looking keys, and of `secretKeys`, in a text that is or contains JSON, whole or cut off. Skips property names
- * in a JSON Schema, because schemas follow them and not values.
+ * Finds the values of secret-looking keys, and of `secretKeys`, in JSON. The text may contain other text as well, or be cut off. Skips
+ * property names in a JSON Schema: a schema follows them, not a value.
  */
 export function* jsonSecretsIn(text: string, secretKeys: ReadonlySet<string>): InParts<Span[]> {
   const spans: Span[] = []
@@ -354,7 +354,7 @@ export function* jsonSecretsIn(text: string, secretKeys: ReadonlySet<string>): I
   return spans
 }
 
-/** A key may be written with escapes. */
+/** Whether the text may contain the key of a secret. Escapes such as `\u0041` may be part of a key. */
 function mayHaveKeys(text: string, secretKeys: ReadonlySet<string>): boolean {
   if (!text.includes('"')) return false
   if (text.includes('\\u') || mayHaveSecretKey(text)) return true

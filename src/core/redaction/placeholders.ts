@@ -1,4 +1,4 @@
-/** Words that stand for a value. */
+/** Words that stand for a value, and masks such as `***`. */
 const words =
   /^(?:\*+|x{3,}|\.{2,}|…|-+|_+|true|false|null|none|nil|undefined|void|string|str|text|number|int|integer|boolean|bool|bytes|object|array|any|unknown|optional|required|secret|hidden|masked|redacted|bearer|basic|digest|value|omit|include|same-origin|empty|unset|missing|invalid|expired|yes|no|n\/a|https?:\/\/.*)$/i
 /** `$NAME`, `$name`, `$this.name`, `%NAME%`, `%s`. A password may start with the same characters: `$ecretPa55w0rd`. */
@@ -18,7 +18,7 @@ const mostInBrackets = 100
 
 /** Whether a quoted value is a placeholder. */
 export function isQuotedPlaceholder(value: string): boolean {
-  // The quote may also end a text that contains the name: `'Token:', token`.
+  // The value may be what follows a quoted name: `'Token:', token`.
   return /^(?:[,;)\]}:]|\W{1,3}$)/.test(value) || words.test(value) || variable.test(value) || inBrackets.test(value)
 }
 

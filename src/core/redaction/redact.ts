@@ -10,10 +10,7 @@ import { hideParts, type Look, REDACTED, type Span } from './spans.ts'
 import { lookForTokens, tokensIn } from './tokens.ts'
 
 const maxDepth = 12
-/**
- * A word of at most 18 characters. It is too short for a name with a value, and for a token: the shortest token that consists only of word
- * characters has 19 characters.
- */
+/** A word that is too short for a token. The shortest token that consists only of word characters has 19 characters. */
 const shortWord = /^\w{0,18}$/
 
 /**
@@ -33,8 +30,8 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
 }
 
 /**
- * Replaces `secrets`, and keys that are recognized by their shape. Keeps a value that is recognized as a secret only by its name
- * (`password: …`), because a program may read the text.
+ * Replaces `secrets`, and keys that are recognized by their shape. Keeps values that only their name reveals as secrets (`password: …`),
+ * because a program may read the text.
  */
 export function redactTokens(text: string, secrets: Iterable<string> = noSecrets): string {
   const known = secretTextsOf(secrets)
@@ -50,7 +47,7 @@ export function secretsIn(text: string, secrets: SecretTexts): Span[] {
 const noKeys: ReadonlySet<string> = new Set()
 const noSecrets = new SecretTexts()
 
-// All searches use the original text: hiding one match first could leave part of another visible.
+// All searches use the original text. If one match were hidden first, part of another match could stay visible.
 function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<string>): InParts<Span[]> {
   const json = yield* jsonSecretsIn(text, secretKeys)
   const decoded = yield* decodeText(text)
@@ -64,7 +61,7 @@ function* spansIn(text: string, secrets: SecretTexts, secretKeys: ReadonlySet<st
   return [...json, ...known, ...tokens, ...named, ...credentials]
 }
 
-/** Like `secretsIn`, but for a text that may continue. Ignores everything before `start`. */
+/** Like `secretsIn`, for a text that is not complete yet. Ignores everything before `start`. */
 export function lookForSecrets(text: string, secrets: SecretTexts, start: number): Look {
   const decoded = atOnce(decodeText(text))
   const found = atOnce(jsonSecretsIn(text, noKeys))
@@ -73,7 +70,7 @@ export function lookForSecrets(text: string, secrets: SecretTexts, start: number
     decided = Math.min(decided, place(look.decided))
     for (const span of look.found) {
       found.push(place === asItIs ? span : placed(span, place))
-      // A match that reaches the end may become longer.
+      // If a match reaches the end, later text may make it longer.
       if (span.to >= end) decided = Math.min(decided, place(span.from))
     }
   }
@@ -110,7 +107,7 @@ function asItIs(at: number): number {
   return at
 }
 
-/** Converts the positions of a span. Drops `shown`, because its quotes are those of the decoded text and may be escaped in the original. */
+/** Converts the positions of a span. Drops `shown`: its quotes fit the decoded text, but may be escaped in the original. */
 function placed({ from, to }: Span, place: Place): Span {
   return { from: place(from), to: place(to) }
 }
@@ -192,7 +189,7 @@ function keyText(key: unknown): string {
   return (typeof key === 'object' && key !== null) || typeof key === 'function' ? `[${typeof key}]` : String(key)
 }
 
-/** Collects the texts under `secretKeys` in `value`, so that they can be removed from other texts that quote them. */
+/** Collects the values of `secretKeys` and of secret-looking keys, so that they can be hidden in other texts, too. */
 export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): string[] {
   const found: string[] = []
   const visit = (item: unknown, hidden: boolean, depth: number): void => {

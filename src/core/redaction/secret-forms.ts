@@ -1,24 +1,21 @@
 import { atOnce } from '../time/give-way.ts'
 import { decodeText } from './decoded-text.ts'
 
-/** One way to write a secret, in the form that the search compares. */
+/** One way to write a secret. */
 export interface Form {
   text: string
-  /** The number of characters of the secret after the compared ones. They are hidden without being compared. */
+  /** The number of characters of the secret after `text`. They are hidden without being compared. */
   behind: number
 }
 
 /**
- * Only this many leading characters of a secret are compared, because a text may quote only the start of a secret. If they match, the full
- * length of the secret is hidden.
+ * Only this many leading characters of a secret are compared, because a text may quote only the start of a secret. If they match,
+ * everything up to the length of the secret is hidden.
  */
 const mostLookedFor = 100
 /** Maximum number of bytes to compare in hexadecimal or base64. */
 const mostBytes = 18
-/**
- * The length below which a secret counts as short, in characters. A short secret would match ordinary words if letter case were ignored or
- * base64 were searched.
- */
+/** Minimum length of a secret that is also searched in base64 and in any letter case. Shorter secrets would match ordinary words. */
 const shortest = 6
 
 /** Whether a secret is so short that only its exact text is searched. */
@@ -27,11 +24,11 @@ export function isShortSecret(secret: string): boolean {
 }
 
 /**
- * Returns all ways to write a secret that are searched, in a text and in its decoded form. Forms of long secrets are case-folded. `isCut`:
- * the secret continues beyond `secret`, so everything after a match is hidden.
+ * Returns the ways to write a secret that are searched. Forms of long secrets are case-folded. `isCut`: only the start of the secret is
+ * known, so everything after a match is hidden.
  */
 export function formsOf(secret: string, isCut: boolean): Form[] {
-  // A short secret is not decoded, because decoding would make it even shorter.
+  // Decoding would make a short secret even shorter.
   const others = isShortSecret(secret) ? [JSON.stringify(secret).slice(1, -1)] : [decodedForm(secret), ...withoutBackslashes(secret)]
   const written = [...new Set([secret, ...others])].filter((text) => text !== '')
   const plain = written.map((text) => ({
@@ -46,7 +43,7 @@ function decodedForm(secret: string): string {
   return (atOnce(decodeText(secret))?.text ?? secret).replace(/\\$/, '')
 }
 
-/** Returns the secret without backslashes. If a text escapes every character, decoding drops the secret's own backslashes too. */
+/** Returns the secret without backslashes. In a text that escapes every character, decoding also drops the secret's own backslashes. */
 function withoutBackslashes(secret: string): string[] {
   const text = secret.replaceAll('\\', '')
   return text.length < shortest ? [] : [decodedForm(text)]
@@ -68,8 +65,8 @@ function encodedForms(bytes: Buffer, isCut: boolean): Form[] {
 }
 
 /**
- * Folds the case of a text and keeps its length. Also makes a space equal to the `+` that replaces it in URLs, and the two alphabets of
- * base64 equal to each other.
+ * Folds the case of a text and keeps its length. A space equals the `+` that replaces it in URLs. The characters `-` and `_` of base64url
+ * equal `+` and `/`.
  */
 function foldCase(text: string): string {
   let folded = ''
@@ -77,7 +74,7 @@ function foldCase(text: string): string {
   return folded
 }
 
-/** The folded code units. ASCII is filled in at once, and other code units when they are first needed. */
+/** The folded code units. Only ASCII is filled in at import. */
 const foldedUnits = new Uint16Array(65_536)
 for (let unit = 1; unit < 128; unit++) foldedUnits[unit] = String.fromCharCode(unit).toLowerCase().charCodeAt(0)
 for (const [unit, like] of [' +', '-+', '_/'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)] as const)) foldedUnits[unit] = like

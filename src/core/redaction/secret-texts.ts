@@ -4,16 +4,16 @@ import { Finder, type Search } from './finder.ts'
 import { formsOf, isShortSecret } from './secret-forms.ts'
 import type { Look, Span } from './spans.ts'
 
-/** Only this many characters of a longer secret are stored. If they are found, the rest of the text is hidden. */
+/** Only this many characters of a secret are stored. If the secret is longer, everything after a match is hidden. */
 const mostKept = 4_096
 const mostSecrets = 256
 /** The size of the parts of a search: about a millisecond of work. */
 const charactersInOnePart = 65_536
 
 /**
- * Texts that must be hidden. They are found in other texts in upper or lower case, literally, with the escapes of JSON, URLs and HTML, in
- * hexadecimal and in base64. The time depends only on the length of the searched text. Holds up to 256 texts. If more are added, every
- * searched text is hidden as a whole.
+ * Texts that must be hidden in other texts. They are found in any letter case, with the escapes of JSON, URLs and HTML, in hexadecimal, and
+ * in base64. The time depends only on the length of the searched text. Holds up to 256 texts. If more are added, every searched text is
+ * hidden as a whole.
  */
 export class SecretTexts {
   readonly #secrets = new Set<string>()
@@ -39,7 +39,6 @@ export class SecretTexts {
     return this.#isFull
   }
 
-  /** Iterates over the stored texts. */
   *[Symbol.iterator](): Iterator<string> {
     yield* this.#secrets
   }
@@ -60,7 +59,7 @@ export class SecretTexts {
     this.#isFull = true
   }
 
-  /** False if the text is shorter than every secret. Decoding never makes a text longer. */
+  /** False if the text is too short for every secret. Its decoded form is never longer. */
   mayBeIn(text: string): boolean {
     return this.#isFull || this.#newestFinders().some(({ shortest }) => text.length >= shortest)
   }
@@ -70,13 +69,13 @@ export class SecretTexts {
     return this.lookAt(text).found
   }
 
-  /** Like `findIn`, but in parts, for texts of megabytes. A secret may span two parts. `decoded`: the text with its escapes decoded. */
+  /** Like `findIn`, but in parts, for texts of megabytes. A match may span two parts. `decoded`: the text with its escapes decoded. */
   *findInParts(text: string, decoded?: DecodedText): InParts<Span[]> {
     if (!this.mayBeIn(text)) return []
     return (yield* this.#look(text, decoded ?? (yield* decodeText(text)))).found
   }
 
-  /** Like `findIn`, for a text that may continue. */
+  /** Like `findIn`, for a text that is not complete yet. */
   lookAt(text: string, decoded: DecodedText | undefined = atOnce(decodeText(text))): Look {
     return atOnce(this.#look(text, decoded))
   }
@@ -112,7 +111,7 @@ export class SecretTexts {
   }
 }
 
-/** `unfinished`: the number of characters before `decided` that may be the start of a secret whose end is not in the text yet. */
+/** `unfinished`: the number of characters before `decided` that may be the start of an incomplete secret. */
 function* searchInParts(finder: Finder, text: string, decided: number): InParts<{ found: Span[]; unfinished: number }> {
   const search: Search = { found: [], state: 0 }
   for (let from = 0; from < decided; from += charactersInOnePart) {

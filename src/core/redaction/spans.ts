@@ -9,7 +9,7 @@ export interface Span {
   shown?: string
 }
 
-/** The parts to hide in a text that may continue. */
+/** The parts to hide in a text that is not complete yet. */
 export interface Look {
   found: Span[]
   /** Later text can't change the result before this position. */

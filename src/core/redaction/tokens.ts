@@ -1,6 +1,6 @@
 import type { Look, Span } from './spans.ts'
 
-// Each alternative reads a text only once. It either starts only at the start of a run of its characters, or reads a limited number of
+// No pattern reads the same text many times: each one starts only where a run of its characters starts, or reads a limited number of
 // characters.
 
 /** Prefixes of keys. */
@@ -8,10 +8,7 @@ const marks =
   'sk- sk_ pk- pk_ rk_ xai- gsk_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- glrt- gldt- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- whsec_ shpat_ shpss_ shpca_ shppa_ dop_v1_ lin_api_ ntn_ figd_ dckr_pat_ sbp_ r8_ pplx- nvapi- tvly- csk- tskey- lsv2_pt_ lsv2_sk_ AIza AKIA ASIA ya29. hvs. SG. pypi-AgE AGE-SECRET-KEY-'.split(
     ' ',
   )
-/**
- * Prefixes of keys after which only letters and digits count as part of the key, because names of variables and packages may start the same
- * way.
- */
+/** Further prefixes. After them, only letters and digits belong to the key, because names of packages may start with the same prefix. */
 const plainMarks = ['hf_', 'npm_']
 const fewest = 16
 /** The length of the shortest match of all patterns: `://:p@`. */
@@ -30,18 +27,18 @@ const tokens = [
 const privateKey = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/gi
 /** Patterns of passwords in URLs, and of the secret part of webhook URLs. */
 const inAddress = [
-  // Excludes a port with a query that contains an e-mail address.
+  // Does not match a port that is followed by a query with an e-mail address.
   /:\/\/[^\s/:@]{0,256}:(?!\d{1,5}[?#])([^\s/"'<>]{1,256})(?=@)/g,
   /(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/([\w/-]{16,})/g,
 ]
 const mostOfCredentials = 4_000
 const allMarks = [...marks, ...plainMarks]
-/** Patterns of an unfinished token in the last run of key characters. */
+/** Patterns of an unfinished token. They are applied from the start of the last word of the text. */
 const unfinishedRun = [
   new RegExp(`(?<![A-Za-z0-9_])(?:${allMarks.map(beginningsOf).join('|')}|(?:${allMarks.map(literal).join('|')})[\\w.-]*)$`, 'g'),
   /(?<![\w-])(?:ey?|eyJ[\w.-]*)$/g,
 ]
-/** Patterns of an unfinished token at the end of a text. */
+/** Patterns of an unfinished token that may have several words. */
 const unfinished = [
   /(?<=(?<![\w-])\d{8,10}:)A(?:A[\w-]*)?$/g,
   /(?<=(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+$/g,
@@ -63,7 +60,7 @@ export function tokensIn(text: string): Span[] {
   return found
 }
 
-/** Like `tokensIn`, for a text that may continue. Looks for unfinished tokens from `start` on. */
+/** Like `tokensIn`, for a text that is not complete yet. Looks for unfinished tokens from `start` on. */
 export function lookForTokens(text: string, start: number): Look {
   const found = tokensIn(text)
   let decided = text.length
@@ -71,7 +68,7 @@ export function lookForTokens(text: string, start: number): Look {
     pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
-  // An earlier start would make the patterns read to the end of the text from every dash and period.
+  // From an earlier start, the patterns would read the text again and again, once for every dash and period.
   const run = startOfLastRun(text, start)
   for (const pattern of unfinishedRun) look(pattern, run)
   for (const pattern of unfinished) look(pattern, start)
@@ -84,7 +81,9 @@ function startOfLastRun(text: string, start: number): number {
   return from
 }
 
-/** `Basic` and `bearer` are also words. The text after them is a credential only if it looks like one; `JavaScript` does not. */
+/**
+ * `Basic` and `bearer` are also words. The text after them is a credential only if it looks like one. For example, `JavaScript` does not.
+ */
 function areWords(found: string): boolean {
   if (/^basic\s/i.test(found)) return !hasUserAndPassword(found.slice(5).trimStart())
   if (found.startsWith('Bearer') || !/^bearer\s/i.test(found)) return false

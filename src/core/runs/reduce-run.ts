@@ -14,9 +14,9 @@ import {
 
 /**
  * Applies one event of a run, or of a run nested in it, to the view. Changes the view and returns it. The events may start in the middle of
- * the run. Events of other runs and of unknown types have no effect.
+ * the run. Ignores events of other runs and of unknown types.
  *
- * `id`: the event's number in a stream of server-sent events. If given, an event that was already applied is ignored.
+ * `id`: the number of the event in a stream of server-sent events. With `id`, an event that was already applied is ignored.
  */
 export function reduceRun(view: RunView, event: RunEvent, id?: number): RunView {
   if (id !== undefined) {
@@ -101,7 +101,7 @@ function runCalled(view: RunView, runId: string): RunView {
   return run
 }
 
-/** Returns the turn of this iteration, creating it if needed. Searches from the end, because it is usually the last turn. */
+/** Returns the turn of this iteration, creating it if needed. Searches from the end, because the turn is usually the last one. */
 function turnOf({ turns }: RunView, iteration: number): TurnView {
   let at = turns.length
   for (; at > 0; at--) {
@@ -122,10 +122,7 @@ function openTurn(run: RunView, { iteration, time }: EventMeta): TurnView {
   return turn
 }
 
-/**
- * Returns the call with this id, creating it if needed. `event`: an event of the call itself, from which the call's turn and tool are
- * taken.
- */
+/** Returns the call with this id, creating it if needed. `event`: an event of the call, with its turn and tool. */
 function callIn(run: RunView, id: string, event?: { meta: EventMeta; tool: string }): CallView {
   let call = run.calls.get(id)
   if (call === undefined) {
@@ -159,7 +156,7 @@ function endRun(run: RunView, { stopReason, usage, errorCode }: EventPayloads['R
   settle(run, time)
 }
 
-/** Ends everything that is still open when the run ends, even if events are missing. In a paused run, waiting calls keep waiting. */
+/** Ends everything that is still open when the run ends, because events may be missing. In a paused run, waiting calls keep waiting. */
 function settle(run: RunView, time: number): void {
   const isPaused = run.stopReason === 'paused'
   if (!isPaused) {
@@ -181,11 +178,10 @@ function beginTurn(run: RunView, event: Extract<RunEvent, { type: 'MODEL_START' 
   const { iteration, time } = meta
   const continues = event.continues === true
   if (run.status !== 'running') beginRun(run, time)
-  // When the run continues, everything that it waited for has been decided, even if events are missing.
+  // A run continues only after everything that it waited for has been decided. The events of the decisions may be missing.
   clearPending(run)
   let turn = turnOf(run, iteration)
-  // If the turn has already started, this request repeats it, because the response broke off. Only a request that continues a response
-  // starts another turn.
+  // Only a request that continues a response starts another turn. Any other request repeats the turn, because the response broke off.
   if (turn.startedAt !== undefined && continues && !turn.continues) {
     run.turns.splice(run.turns.indexOf(turn) + 1, 0, emptyTurnView(iteration))
     turn = turnOf(run, iteration)
@@ -248,7 +244,7 @@ function takeCall(run: RunView, event: CallEvent): void {
   const { toolCallId, time, durationMs } = event.meta
   if (toolCallId === undefined) return
   const call = callIn(run, toolCallId, event)
-  // No tool runs while its run waits, so the event that continued the run was missed.
+  // No tool runs while its run waits, so the event that continued the run is missing.
   if (event.type === 'TOOL_CALL_START' && run.status === 'waiting') beginRun(run, time)
   // The call no longer waits, so the decision on it has been made.
   if (call.status === 'waiting') {
@@ -291,7 +287,7 @@ function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { ty
   call.pending.set(item.place, item)
   reopen(call, 'waiting')
   call.waitsFor = item.kind
-  // A question of an agent inside the call has its own arguments, which are not the arguments of the call.
+  // If an agent inside the call asks, `args` are the arguments of the agent's call.
   if (item.path === undefined) giveArguments(call, item.args)
   beginWait(call.waits, meta.time)
 }
@@ -308,8 +304,8 @@ function decide(run: RunView, { type: _, meta, ...decision }: Extract<RunEvent, 
 type Decided = Pick<PendingView, 'kind' | 'toolCallId' | 'tool' | 'path'>
 
 /**
- * Returns the call that a decision is about. If an agent nested in a call requests the decision, returns that outer call. Undefined if the
- * decision is about the run's own budget.
+ * Returns the call that a decision is about. If an agent inside a call requested the decision, returns the call that runs the agent.
+ * Undefined if the decision is about the run's own budget.
  */
 function callOfItem(run: RunView, meta: EventMeta, { kind, toolCallId, tool, path }: Decided): CallView | undefined {
   if (kind === 'budget' && path === undefined) return undefined

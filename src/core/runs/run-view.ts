@@ -25,8 +25,8 @@ export interface RunView {
   /** The usage of the whole run. Undefined until the run has ended or waits. */
   usage: Usage | undefined
   /**
-   * The turns, in the order of their iterations. Iteration 0, if present, contains events before the first request, such as the
-   * intervention of a guardrail on the input.
+   * The turns, in the order of their iterations. Iteration 0 contains events before the first request, such as the intervention of a
+   * guardrail on the input.
    */
   turns: TurnView[]
   /** The run's own calls by id, in the order in which they started. */
@@ -37,7 +37,7 @@ export interface RunView {
   pauses: Stretch[]
   startedAt: number | undefined
   endedAt: number | undefined
-  /** For a run inside a call: the outer run and the call. */
+  /** Set for a run inside a call: the outer run and the call. */
   parent: { runId: string; toolCallId: string | undefined } | undefined
   /** All nested runs, at any depth, by id. Filled only in the view of the outermost run. */
   runs: Map<string, RunView>
@@ -78,7 +78,7 @@ export type TurnPart =
 /** A tool call. */
 export interface CallView {
   id: string
-  /** `''` as long as the call is known only from events of nested runs. */
+  /** `''` while the call is known only from events of nested runs. */
   tool: string
   status: CallStatus
   /** How the call ended. Undefined while the call has not ended, or if the event is missing. */
@@ -174,7 +174,7 @@ export function emptyCallView(id: string): CallView {
   }
 }
 
-/** The call that an event is about, in the event's own run. */
+/** Returns the call that an event is about. The call belongs to the run that emitted the event. */
 export function callOf(view: RunView, event: RunEvent): CallView | undefined {
   const { runId } = event.meta
   const run = runId === view.runId ? view : view.runs.get(runId)

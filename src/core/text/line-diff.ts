@@ -22,8 +22,8 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
 }
 
 /**
- * Like `diffLines`, but returns only the changes, with three lines of context around each. The lines in between are replaced by their
- * number.
+ * Like `diffLines`, but returns only the changes, with three lines of context around each. The number of skipped lines is shown in their
+ * place.
  */
 export function changedLines(before: readonly string[], after: readonly string[]): DiffLine[] {
   const lines = diffLines(before, after)
@@ -51,7 +51,7 @@ function linesOf(kind: DiffLine['kind'], texts: readonly string[]): DiffLine[] {
 
 /**
  * Finds the fewest changes from one text to the other (Myers, “An O(ND) Difference Algorithm”). `ends[k]`: the furthest position in
- * `before` that can be reached with the current number of changes if `k` more lines are removed than added.
+ * `before` after the current number of changes, with `k` more lines removed than added.
  */
 function compare(before: readonly string[], after: readonly string[]): DiffLine[] {
   const trace: Int32Array[] = []

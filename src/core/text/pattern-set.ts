@@ -2,10 +2,9 @@
  * Finds many patterns in a text that may arrive in pieces. Uses an automaton over 16-bit characters (Aho and Corasick,
  * https://doi.org/10.1145/360825.360855), so the time depends only on the length of the text. A single regular expression for all patterns
  * is twice as fast for a few patterns, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which
- * patterns the next piece may complete.
+ * patterns may continue in the next piece.
  *
- * States are numbers. A state stands for the longest suffix of the input that begins a pattern; `root` stands for the empty suffix. A
- * longer state has a higher number than a shorter state.
+ * States are numbers. A state stands for the longest suffix of the input with which a pattern begins. `root` stands for the empty suffix.
  */
 export class PatternSet {
   readonly root = 0
@@ -13,8 +12,7 @@ export class PatternSet {
   /** The number of states, including the root. */
   readonly size: number
   /**
-   * The transitions, as a hash table with open addressing. A key combines a state and a character. 1 is added to each key, because 0 marks
-   * an empty slot.
+   * The transitions, as a hash table with open addressing. A key combines a state and a character, plus 1, because 0 marks an empty slot.
    */
   readonly #keys: Float64Array
   readonly #targets: Int32Array
@@ -66,7 +64,10 @@ export class PatternSet {
     this.size = size
   }
 
-  /** Returns the state after one more character. It is deeper than `from` only if a pattern continues with that character. */
+  /**
+   * Returns the state after one more character. Without a pattern that continues with the character, the new state is at most as long as
+   * `from`.
+   */
   step(from: number, code: number): number {
     for (let state = from; ; state = this.fallbackOf(state)) {
       const next = this.#next(state, code)
@@ -74,7 +75,7 @@ export class PatternSet {
     }
   }
 
-  /** The number of characters that a state stands for, which are the last characters that were read. */
+  /** The number of characters that a state stands for. */
   depthOf(state: number): number {
     return this.#depths[state] ?? 0
   }
@@ -84,7 +85,7 @@ export class PatternSet {
     return state === 0 ? '' : (this.patterns[this.#begun[state] ?? 0] ?? '').slice(0, this.depthOf(state))
   }
 
-  /** The index of the pattern that a state equals, or -1. Shorter patterns may end in the same state: follow `fallbackOf` to find them. */
+  /** The index of the pattern that a state equals, or -1. Shorter patterns may end here, too: see `fallbackOf`. */
   endOf(state: number): number {
     return this.#ended[state] ?? -1
   }
@@ -99,7 +100,7 @@ export class PatternSet {
     return this.#fallbacks[state] ?? 0
   }
 
-  /** Returns the state that continues `state` with a character, or 0 if no pattern continues so. */
+  /** Returns the state that continues `state` with a character, or 0 if there is none. */
   #next(state: number, code: number): number {
     const key = state * 65_536 + code + 1
     for (let place = this.#place(state, code); ; place = (place + 1) & this.#mask) {

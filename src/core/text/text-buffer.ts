@@ -1,6 +1,6 @@
 /**
- * The length at which pieces are joined into a segment. A segment is long enough to be worth a copy. It is also short enough that V8
- * collects the pieces while they are young.
+ * The length at which pieces are joined into a segment. Segments are long enough to be worth a copy, and short enough that V8 collects
+ * their pieces while they are young.
  */
 const segment = 4096
 /** The length at which segments are joined into a block. V8 doesn't move strings of more than about 128 KB. */
@@ -32,13 +32,11 @@ export class TextBuffer {
     return this.text
   }
 
-  /** Adds a piece. */
   add(piece: string): void {
     this.#tail = this.#tail === '' ? piece : this.#tail + piece
     if (this.#tail.length >= segment) this.#gather()
   }
 
-  /** Replaces the content. */
   set(text: string): void {
     this.#blocks = ''
     this.#segments = ''

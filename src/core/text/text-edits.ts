@@ -27,12 +27,12 @@ export function editsIn(args: JsonObject): { edits: TextEdit[]; others: JsonObje
   const isShown = listed.every(({ edits, others }) => edits.length > 0 && Object.keys(others).length === 0)
   return {
     edits: [...own.edits, ...listed.flatMap(({ edits }) => edits)],
-    // Keeps `edits` unless the replacements contain everything in it.
+    // Leaves out `edits` only if the replacements contain everything in it.
     others: isShown ? own.others : { ...own.others, edits: list },
   }
 }
 
-/** If `about` has the texts `before` and `after`, returns them as an edit, and the other fields of `about`. */
+/** Returns the texts `before` and `after` of `about` as an edit, and the other fields of `about`. */
 export function changeIn(about: unknown): { edits: TextEdit[]; others: JsonObject } {
   return isJsonObject(about) ? editIn(about, [['before', 'after']]) : { edits: [], others: {} }
 }

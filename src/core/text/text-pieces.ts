@@ -1,4 +1,4 @@
-/** Reads a text that consists of shared parts, piece by piece. Never copies the whole text. */
+/** Reads a long text piece by piece, without copying the whole text. */
 export class TextPieces {
   readonly #parts: readonly string[]
   #part = 0
@@ -22,7 +22,7 @@ export class TextPieces {
     while (!this.ended && text.length < characters) {
       const part = this.#parts[this.#part] ?? ''
       let end = Math.min(part.length, this.#at + characters - text.length)
-      // Doesn't split a surrogate pair, because half a pair can't be encoded.
+      // A surrogate pair is not split, because half a pair can't be encoded.
       if (end < part.length && end > this.#at + 1 && isFirstHalf(part.charCodeAt(end - 1))) end--
       text += part.slice(this.#at, end)
       this.#at = end
@@ -34,7 +34,7 @@ export class TextPieces {
   }
 }
 
-/** The items of a JSON array, with commas between them. */
+/** The items of a JSON array, separated by commas. */
 export function separated(items: readonly string[]): string[] {
   return items.flatMap((item, at) => (at === 0 ? [item] : [',', item]))
 }

@@ -1,26 +1,24 @@
-/** How many milliseconds of work are done in one turn of the event loop before other tasks get their turn. */
+/** Maximum time for work in one turn of the event loop, in milliseconds. Other tasks run after it. */
 const longestWorkMs = 8
 
-// These functions are captured before a test can replace them. With fake functions, waiting code would wait forever.
+// These functions are captured before a test can replace them. With a test's fake functions, waiting code would wait forever.
 const { queueMicrotask, setImmediate } = globalThis
 const { nextTick } = process
 const now = performance.now.bind(performance)
 
-/** When the work of this turn started. Undefined if no work has started. */
+/** When work started in this turn. Undefined if no work has started. */
 let busySince: number | undefined
 /** The callers that wait for another turn, in order. */
 const waiting: (() => void)[] = []
 let isScheduled = false
-/**
- * Whether other work used up the previous turn, so that no waiting caller was resumed. If so, at least one caller is resumed in this turn.
- */
+/** Whether no waiting caller was resumed in the previous turn. At least one caller is then resumed in this turn. */
 let waitedATurn = false
 const noWait = Promise.resolve()
 
 /**
- * Waits for another turn of the event loop if this turn's work has taken 8 ms, so that neither one large input nor many small inputs block
- * timers and connections. All work in the process shares the 8 ms. Callers that call it at the same moment either all wait or all continue.
- * If each of them then does a lot of work, use `yieldNow` instead. Rejects with the signal's reason.
+ * If this turn of the event loop has worked for 8 ms, waits for the next turn, so that timers and connections are not blocked. All work in
+ * the process shares the 8 ms. Callers at the same moment either all wait or all continue. If each of them does a lot of work, use
+ * `yieldNow` instead. Rejects with the signal's reason.
  */
 export function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()
@@ -66,7 +64,9 @@ function schedule(): void {
   setImmediate(resumeNext)
 }
 
-/** Resumes the waiting callers one by one, each after the previous one has finished its work, until this turn has taken too long. */
+/**
+ * Resumes the waiting callers one by one until this turn has taken too long. Each caller finishes its work before the next one is resumed.
+ */
 function resumeNext(): void {
   const at = now()
   if (waitedATurn) busySince = at
@@ -75,7 +75,7 @@ function resumeNext(): void {
   waitedATurn = next === undefined && waiting.length > 0
   if (next !== undefined) {
     next()
-    // `nextTick` runs `resumeNext` after all microtasks, because a tick that a microtask queues runs when no microtasks are left.
+    // `resumeNext` must run after all microtasks. A `nextTick` callback that a microtask queues does so.
     queueMicrotask(() => nextTick(resumeNext))
     return
   }

@@ -1,24 +1,25 @@
 /** How far the system's clock may deviate from the expected time, in milliseconds. If it deviates more, it is no longer trusted. */
 const toleranceMs = 5 * 60_000
 /**
- * How long an untrusted clock must stay consistent until it is trusted again, in milliseconds. NTP asks its servers at least every 1,024 s.
+ * How long an untrusted clock must stay consistent until it is trusted again, in milliseconds. The time is longer than the 1,024 s after
+ * which NTP asks its servers at the latest.
  */
 const believedAfterMs = 20 * 60_000
 /**
- * How old the last noted time may be at the start, in milliseconds. If it is older, the system's clock is not trusted. The limit is long
- * enough for a job that runs once a day.
+ * How long a process may have been stopped, in milliseconds. If the noted time is older, the system's clock is not trusted at the start.
+ * The limit is long enough for a job that runs once a day.
  */
 const longestRestMs = 26 * 3_600_000
 
 /** The part of a clock's state that outlives its process. Times are in milliseconds since 1970. */
 export interface NotedTime {
   now: number
-  /** The time that the system's clock showed when it was first distrusted; null if it is trusted. */
+  /** The time that the system's clock showed when it was first distrusted. Null if the clock is trusted. */
   doubtedSince: number | null
 }
 
 /**
- * Milliseconds since 1970 by a clock that nobody can set. `timeOrigin` is added because, if a test stops the clock, `performance.now()`
+ * Milliseconds since 1970 by a clock that nobody can set. `timeOrigin` is needed in tests that stop the clock: `performance.now()` then
  * starts at 0 again. Older fake timers replace `timeOrigin` by a function.
  */
 function steadyNow(): number {
@@ -51,7 +52,7 @@ export class SteadyClock {
     const { now, doubtedSince } = noted
     const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
     if (isExpected(now)) return
-    // If the earlier clock was wrong in the other direction, the time of its first distrust does not apply to this clock.
+    // The time of first distrust applies only if the earlier clock was wrong in the same direction.
     const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
     const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
     const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now
