@@ -32,7 +32,7 @@ interface Wait {
 }
 
 interface Run {
-  /** The serial number of the run, to which cursors refer. */
+  /** The run's serial number, which list cursors contain. */
   n: number
   id: string
   status: RunStatus
@@ -55,10 +55,9 @@ interface Run {
   tries: number
 }
 
-/** The number of runs created so far. */
 let created = 0
 
-/** The storage of journals in memory. It continues to exist when a journal is closed, as a disk does when a process ends. */
+/** Storage for journals in memory. Data remains when a journal is closed, as on a disk when a process ends. */
 export class MemoryRuns {
   readonly runs: Map<string, Run> = new Map()
   readonly alive: Set<object> = new Set()

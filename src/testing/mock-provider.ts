@@ -12,7 +12,7 @@ import { chooseWire } from './mock/wires.ts'
 import type { Script } from './script.ts'
 import { settlesBeforeAbort, untilSocketsAreRead } from './wait.ts'
 
-/** The answers of a mock provider, and its faults. */
+/** Options of `startMockProvider`. */
 export interface MockProviderOptions {
   /**
    * The replies, one for each request in order of arrival, or one function that answers all requests.
@@ -37,9 +37,8 @@ export interface MockProviderOptions {
   /**
    * Decides whether a request is refused.
    *
-   * Contract: called before faults and script, synchronously. Return a text to answer with status 400 and this text as the message; the
-   * script's turn is then kept for the next request. Return undefined to accept the request. Default: every request whose body is a JSON
-   * object is accepted.
+   * Contract: called before faults and script, synchronously. Return undefined to accept the request, or an error message to answer with
+   * status 400. The script's turn is then kept for the next request. Default: every request whose body is a JSON object is accepted.
    */
   refuse?: (request: MockScriptRequest) => string | undefined
   /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
@@ -145,8 +144,7 @@ class LoopbackProvider implements MockProvider {
   async listen(host: string, port: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
-      // The default backlog is too short for a thousand simultaneous connections. Some of these connections would wait a second for a
-      // retry.
+      // With the default backlog, some of a thousand simultaneous connections would wait a second for a retry.
       this.#server.listen({ host, port, backlog: 4096 }, resolve)
     })
     const address = this.#server.address()
@@ -175,14 +173,13 @@ class LoopbackProvider implements MockProvider {
   async #close(): Promise<void> {
     this.#isClosing = true
     for (const [socket, exchanges] of this.#sockets) {
-      // An idle connection is reset, because a connection that is closed normally occupies its port for another minute. After thousands of
-      // tests with a server each, so few ports would be free that the system would need milliseconds to find one.
+      // An idle connection is reset, because a normally closed connection occupies its port for another minute. Thousands of tests would
+      // use up the free ports.
       if (exchanges === 0) socket.resetAndDestroy()
       else socket.destroy()
     }
     this.#watch.close()
-    // The next server may get the same port. A client that has not noticed that its connection is closed would use the connection for that
-    // server.
+    // The next server may get the same port. Clients must notice before then that their connections are closed.
     await untilSocketsAreRead()
     await new Promise<void>((resolve) => this.#server.close(() => resolve()))
   }
@@ -204,16 +201,13 @@ class LoopbackProvider implements MockProvider {
     })
   }
 
-  /**
-   * Creates a signal that is aborted when the client disconnects, the response ends, or the server closes. In all these cases, the response
-   * is closed.
-   */
+  /** Creates a signal that is aborted when the client disconnects, the response ends, or the server closes. */
   #signalOf({ socket }: IncomingMessage, res: ServerResponse): AbortSignal {
     const gone = new AbortController()
     this.#count(socket, 1)
     res.once('close', () => {
       this.#count(socket, -1)
-      // The reason is a string, because nothing reads it, and creating the default error is expensive.
+      // The default reason would be an error, which is expensive to create.
       gone.abort('the response is closed')
     })
     return gone.signal
@@ -237,7 +231,7 @@ class LoopbackProvider implements MockProvider {
       for (const promise of answer.response.before) if (!(await settlesBeforeAbort(promise, exchange.signal))) return
       await transmit(exchange, answer.response, answer.fault)
     } catch (error) {
-      // The script, a promise in the script, or a fault has failed. With status 400, the client fails with the reason instead of retrying.
+      // The script or a fault has failed. Clients don't retry a response with status 400.
       if (exchange.res.headersSent) breakOff(exchange)
       else await transmit(exchange, prepareError(error, chooseWire(request.method, request.path).wire, 400), {})
     }

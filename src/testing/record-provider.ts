@@ -12,7 +12,7 @@ import { EventStream } from '../models/streaming/response-body.ts'
 export interface RecordProviderOptions {
   /** The function that sends the requests. Default: the global `fetch`. */
   fetch?: typeof globalThis.fetch
-  /** Texts that must not be in a recording. Keys in the requests' headers, and texts that look like keys, are always removed. */
+  /** Texts that must not be in a recording. API keys in request headers, and texts that look like API keys, are always removed. */
   secrets?: Iterable<string>
 }
 
@@ -36,8 +36,7 @@ export interface ProviderRecorder {
 }
 
 /**
- * Records the contents of a provider's successful HTTP responses, without secrets, so that the mock provider can replay every piece of them
- * to a driver. Requests are not recorded.
+ * Records a provider's successful responses, without secrets, so that the mock provider can replay them. Requests are not recorded.
  *
  * ```ts
  * const recorder = recordProvider()
@@ -78,16 +77,13 @@ export function recordProvider(options: RecordProviderOptions = {}): ProviderRec
   }
 }
 
-/** Returns the keys in a request's headers. */
+/** Returns the API keys in a request's headers. */
 function keysOf(headers: Headers): string[] {
   const names = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
   return names.flatMap((name) => headers.get(name)?.replace(/^Bearer\s+/i, '') ?? []).filter((key) => key.length >= 8)
 }
 
-/**
- * Passes a body through unchanged. When the first payload arrives, calls `begun` with the list of payloads. Later payloads are added to
- * this list.
- */
+/** Passes a body through unchanged. Calls `begun` with the list of payloads so far whenever a payload arrives. */
 function noting(isStream: boolean, begun: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
   const payloads: string[] = []
   const chunks: Uint8Array[] = []
@@ -124,16 +120,13 @@ function oneLine(text: string): string {
   }
 }
 
-/** A text that arrived in pieces, with the object and key that hold each piece. */
+/** A streamed text, and the field of the payload that contains each piece. */
 interface PiecedText {
   text: string
   owners: { holder: Record<string, unknown>; key: string }[]
 }
 
-/**
- * Removes secrets. A secret may be split between pieces. If a text contains a secret, the redacted text of all its pieces is moved into the
- * first piece.
- */
+/** Removes secrets, even if a secret is spread over several payloads. The redacted text is then moved into the first payload. */
 function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
   const values = payloads.map(jsonIn)
   const texts = new Map<string, PiecedText>()
@@ -145,10 +138,7 @@ function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): stri
   return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
 }
 
-/**
- * Returns a key made from a payload's type and from the part of the response that it belongs to. Payloads with the same key belong
- * together.
- */
+/** Returns a key. Payloads with the same key are pieces of the same part of the response. */
 function placeOf({ type, index, output_index }: Record<string, unknown>): string {
   return JSON.stringify([type, index, output_index])
 }

@@ -76,7 +76,7 @@ export interface ScriptedTurn {
  */
 export type ScriptEntry<Request, Reply> = Reply | ((request: Request, index: number) => Reply | Promise<Reply>)
 
-/** A list of turns, each of which answers one request, in order. Or a function that answers all requests. */
+/** A list of turns, one for each request, or a function that answers all requests. */
 export type Script<Request, Reply> = readonly ScriptEntry<Request, Reply>[] | ((request: Request, index: number) => Reply | Promise<Reply>)
 
 /** A piece that a turn sends, or a pause between pieces. */
@@ -89,7 +89,7 @@ export type TurnStep =
 
 type TurnEnd = { type: 'finish' } | { type: 'error'; error: Error } | { type: 'hang'; deaf: boolean }
 
-/** A turn in explicit form: every piece in the order in which it is sent, and the complete response. */
+/** A turn, converted to the steps in which it is sent, and to the complete response. */
 export interface TurnPlan {
   before?: PromiseLike<unknown>
   steps: TurnStep[]
@@ -105,8 +105,8 @@ export interface TurnPlan {
 }
 
 /**
- * Returns the script's entry for request `index`. If the entry is a function, returns its result, which may be a promise. If there is no
- * entry, throws a `ModelError` that can't be retried. Errors of the function are thrown unchanged.
+ * Returns the turn at `entry` of the script, or what the script's function returns. Throws a `ModelError` that can't be retried if the
+ * script has no such turn. Errors of the function are thrown unchanged.
  */
 export function takeTurn<Request, Reply>(
   script: Script<Request, Reply>,
@@ -130,7 +130,7 @@ export function takeTurn<Request, Reply>(
   return isEntryFunction(found) ? found(request, index) : found
 }
 
-/** Converts a turn to explicit pieces. Throws `invalid_option` for a contradictory turn. */
+/** Throws `invalid_option` for a contradictory turn. */
 export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength: number): TurnPlan {
   const { text, chunks, reasoning, toolCalls = [], ...rest } = typeof turn === 'string' ? { text: turn } : checkTurn(turn)
   const calls = toolCalls.map((call) => ({
@@ -139,8 +139,7 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
     function: { name: call.name, arguments: argumentsText(call) },
   }))
   const pieces = chunks ?? cutIntoPieces(text ?? '', pieceLength)
-  // A promise of the script may reject before it is awaited. The reason is reported when the promise is awaited. Until then, the rejection
-  // must not end the process.
+  // A promise of the script may reject before it is awaited. Without this handler, the rejection would end the process.
   for (const gate of [rest.before, ...pieces]) if (typeof gate === 'object') gate.then(undefined, () => {})
   return {
     ...withoutUndefined({ before: rest.before }),
@@ -163,10 +162,7 @@ export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength:
   }
 }
 
-/**
- * Provides the ids of calls. Uses the ids of the script. Calls without an id get `call_1`, `call_2`…; numbers that the script uses are
- * skipped.
- */
+/** Provides the ids of calls. Calls without an id get `call_1`, `call_2`…. Ids that the script has already used are skipped. */
 export class CallIds {
   readonly #given = new Set<string>()
   #last = 0

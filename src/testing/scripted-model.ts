@@ -90,8 +90,7 @@ async function play(plan: TurnPlan, provider: string, sink: ModelSink | undefine
     if (step.type === 'wait') await wait(step.until)
     else if (sink !== undefined) {
       push(step, sink)
-      // Yields to the microtask queue between two pieces, so that the reader of the stream can react to the first piece before the second
-      // arrives.
+      // Lets the reader of the stream react to each piece before the next arrives.
       await undefined
     }
     if (heeded?.aborted) throw abortedError(provider, heeded.reason)

@@ -1,7 +1,6 @@
 /**
  * Waits until `promise` settles or `signal` is aborted. Resolves with true if the promise was fulfilled first, and with false if the signal
- * was aborted first. Rejects if the promise rejects first. A rejection after the abort is ignored. The listener is removed from the signal
- * in any case.
+ * was aborted first. Rejects if the promise rejects first. Ignores a rejection after the abort.
  */
 export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: AbortSignal | undefined): Promise<boolean> {
   if (signal === undefined) {
@@ -39,7 +38,7 @@ const atNextTurn = setImmediate
 
 /** Resolves when all data that has already arrived at this process's sockets has been read. */
 export function untilSocketsAreRead(): Promise<void> {
-  // Waits for two turns of the event loop: in the current turn, the sockets may already have been polled.
+  // Two turns of the event loop are needed, because the sockets may already have been polled in the current turn.
   return new Promise((resolve) => void atNextTurn(() => void atNextTurn(resolve)))
 }
 

@@ -7,7 +7,7 @@ import { comparable, type JournalCase, refusalOf } from './kit.ts'
 const answer: readonly ScriptedTurn[] = [{ text: 'done' }]
 const waits: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }, { text: 'done' }]
 
-/** Cases about stored runs, which are found, listed and deleted. */
+/** Cases about finding, listing and deleting stored runs. */
 export const keepingCases: readonly JournalCase[] = [
   {
     name: 'runs are listed newest first, in pages, by status and by time',
@@ -46,7 +46,7 @@ export const keepingCases: readonly JournalCase[] = [
       const list = async (query: RunQuery) => (await other.runs.list(query)).runs.map(({ runId }) => runId)
       expect(await list({ metadata: { org: 'acme' } })).toEqual(['5', '3', '1'])
       expect(await list({ metadata: { org: 'acme', tier: 7 } })).toEqual(['3', '1'])
-      // Metadata values are compared as texts, so `7` and `'7'` are equal.
+      // Metadata values are compared as strings, so `7` and `'7'` are equal.
       expect(await list({ metadata: { tier: '7' } })).toEqual(['2', '3', '1'])
       expect(await list({ metadata: { org: 'acme' }, status: 'waiting' })).toEqual(['5'])
       expect(await list({ metadata: { org: 'ac' } })).toEqual([])

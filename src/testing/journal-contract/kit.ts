@@ -10,7 +10,7 @@ import { type ScriptedModelOptions, scriptedModel } from '../scripted-model.ts'
 
 /** Where a journal stores its runs: a database, a folder, an object. */
 export interface JournalPlace {
-  /** Opens a journal on this place as another process would. Open journals share nothing except the stored data. */
+  /** Opens another journal on this place. Open journals must share nothing except the stored data, as in separate processes. */
   open(): Journal & { close(): Promise<void> }
   /** Called at the end of the case, after all journals are closed. */
   remove?(): Promise<void> | void
@@ -19,7 +19,6 @@ export interface JournalPlace {
 /** Creates an empty store for `testJournal`. The suite calls it once per case, or once for each moment at which a case kills a process. */
 export type MakeJournal = () => JournalPlace | Promise<JournalPlace>
 
-/** A test of one guarantee of the journal's contract. */
 export interface JournalCase {
   name: string
   run(kit: JournalKit): Promise<void>
@@ -27,7 +26,7 @@ export interface JournalCase {
 
 export interface JournalKit {
   expect: Expect
-  /** Creates a new place, and a world that uses it. */
+  /** Creates an empty place, and a `World` on it. */
   place(): Promise<World>
 }
 
@@ -48,7 +47,7 @@ export class World {
     this.place = place
   }
 
-  /** Opens a process: a runner with its own journal. The process dies at the moment with the number `dieAt`, counted from 1. */
+  /** Opens a process: a runner with its own journal. The process dies at moment `dieAt`. The first moment is 1. */
   open(turns: readonly ScriptedTurn[], { dieAt = Number.POSITIVE_INFINITY, ...options }: ProcessOptions = {}): LocalProcess {
     const journal = this.place.open()
     this.#opened.push(journal)
@@ -64,7 +63,7 @@ export class World {
     return { runner, journal, death }
   }
 
-  /** Creates a model whose answer depends on how many turns the conversation already has. */
+  /** Creates a model that answers with the turn that follows those already in the conversation. */
   model(turns: readonly ScriptedTurn[], options?: ScriptedModelOptions): ReturnType<typeof scriptedModel> {
     return scriptedModel(({ messages }) => {
       this.requests++
@@ -120,11 +119,10 @@ export interface LocalProcess {
 export class Death {
   moments = 0
   isDead = false
-  /** The sizes of the steps' values, in characters. */
+  /** The length of each recorded step as JSON, in characters. */
   readonly recorded: number[] = []
-  /** The sizes of the entries in the records of calls, in characters. */
+  /** The length of each `append` as JSON, in characters. */
   readonly appended: number[] = []
-  /** Resolves when the process has died. */
   readonly happened: Promise<'died'>
   readonly #at: number
   readonly #die: () => void
@@ -136,7 +134,7 @@ export class Death {
     this.#die = () => resolve('died')
   }
 
-  /** Marks a moment. If the process is dead, the returned promise never resolves, so that the process does not continue. */
+  /** Counts a moment. Never resolves once the process is dead, so that the process does not continue. */
   async moment(): Promise<void> {
     this.moments++
     if (this.moments === this.#at) {
@@ -147,7 +145,7 @@ export class Death {
   }
 }
 
-/** Wraps the journal of a process so that the process can die before a step, between the work and the record of a step, or after a step. */
+/** Wraps a journal so that its process can die before a step, between the work and the record of the step, and after the step. */
 export function dying(journal: Journal, death: Death): Journal {
   return { connect: (body) => journal.connect((durable, input) => body(mortal(durable, death), input)) }
 }
@@ -192,7 +190,7 @@ async function appendOrDie(durable: Durable, death: Death, ...entry: Parameters<
   await death.moment()
 }
 
-/** Returns the part of a result that must be the same, regardless of crashes during the run. */
+/** Returns the parts of a result that crashes must not change. */
 export function comparable({ runId: _, state: _state, steps, toolCalls, error, ...rest }: RunResult): unknown {
   const plain = {
     ...rest,

@@ -3,7 +3,7 @@ import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, type World } from './kit.ts'
 
-/** A script of two turns with effects, an answer that the preview drops, and an answer about the calls that were carried out. */
+/** Two turns with effects, and the answer. */
 const turns: readonly ScriptedTurn[] = [
   {
     toolCalls: [
@@ -48,7 +48,7 @@ function checkWorld({ expect }: JournalKit, world: World, runId: string, result:
   const keys = own.filter(({ tool }) => tool !== 'look').map(({ key }) => key.slice(runId.length + 1))
   const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
   expect(result.stopReason).toBe('answered')
-  // A planned call may be missing only if it is unsafe and was in flight when the process died.
+  // Only an unsafe call that was running when the process died may be missing.
   const carriedOut = ['1.tool.1', '2.tool.0', '2.tool.1']
   expect(carriedOut.filter((key) => !keys.includes(key)).length <= uncertain.length).toBe(true)
   // The calls run in order, and only an idempotent call may be repeated.

@@ -7,7 +7,7 @@ import type { Json } from '../../core/messages.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type LocalProcess, type ProcessOptions, refusalOf, usageOfTurn, type World } from './kit.ts'
 
-/** The turns of an agent that pays, reads and asks the next agent. The next agent has the same turns. */
+/** The turns of an agent that writes, pays and calls the next agent. */
 const level = (name: string): readonly ScriptedTurn[] => [
   {
     toolCalls: [
@@ -38,18 +38,17 @@ async function continued({ runner }: LocalProcess, runId: string): Promise<RunRe
 const callsOf = (world: World, runId: string) =>
   world.started.filter(({ key }) => key.startsWith(`${runId}/`)).map(({ tool, key }) => `${tool} ${key.slice(runId.length)}`)
 
-/** A script that reads and writes at the same time, pays, and waits for an approval. */
+/** A script that reads and writes concurrently, pays, and waits for an approval. */
 const script = `const [seen, put] = await Promise.all([tools.look({ n: 1 }), tools.put({ n: 1 })])
 const paid = await tools.pay({ n: 2 }).catch((error) => error.message)
 return [seen, put, paid, await tools.refund({ n: Math.floor(Math.random() * 1000) })]`
 
-/** Opens a process whose model writes this script. */
 function openScript(world: World, options: ProcessOptions = {}): LocalProcess {
   const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'run_script', args: { code: script } }] }, { text: 'done' }]
   return world.open(turns, { tools: codeMode(world.tools()), ...options })
 }
 
-/** Runs the script until it waits, approves the pending calls, and lets the script end. The processes may die on the way. */
+/** Runs the script until it waits, approves the pending calls, and lets the script end. Each of the two processes may die. */
 async function runScript(world: World, runId: string, { first = Number.POSITIVE_INFINITY, second = Number.POSITIVE_INFINITY } = {}) {
   const starting = openScript(world, { dieAt: first })
   await Promise.race([continued(starting, runId), starting.death.happened])
@@ -69,7 +68,7 @@ function entry(position: number, value: Json): RecordEntry {
   return { position, fingerprint: `call ${position}`, value }
 }
 
-/** Runs `work` inside a call of a run. */
+/** Starts a run with one step, which calls `work`. */
 async function inCall(world: World, runId: string, work: (durable: Required<Durable>) => Promise<Json>): Promise<Json> {
   const journal = world.place.open()
   const body: DurableBody = (durable) => durable.step('1.tool.0', () => work(durable as Required<Durable>))
@@ -93,7 +92,7 @@ export const recordCases: readonly JournalCase[] = [
       expect([ended.stopReason, ended.usage.inputTokens]).toEqual(['answered', 8 * usageOfTurn.inputTokens])
       const calls = callsOf(world, 'whole')
       expect(calls.length).toBe(7)
-      // This loop tests every fifth moment, which covers every kind of moment.
+      // Every fifth moment is enough to test every kind of moment.
       for (let dieAt = 1; dieAt <= whole.death.moments; dieAt += 5) {
         const runId = `killed-${dieAt}`
         const dying = openNested(world, { dieAt })
@@ -103,8 +102,7 @@ export const recordCases: readonly JournalCase[] = [
         const made = callsOf(world, runId)
         const doubled = made.filter((call, at) => made.indexOf(call) !== at)
         expect(made.filter((call) => !calls.includes(call))).toEqual([])
-        // The call that was in flight runs again if its effect allows it. Any other call may be missing, because the process may have died
-        // before the call started.
+        // One call was running when the process died. It runs again only if it is idempotent, so a `pay` call may be missing.
         expect(doubled.length <= 1 && doubled.every((call) => call.startsWith('put '))).toBe(true)
         const missing = calls.filter((call) => !made.includes(call))
         expect(missing.length <= 1 && missing.every((call) => call.startsWith('pay '))).toBe(true)
@@ -129,9 +127,9 @@ export const recordCases: readonly JournalCase[] = [
           expect([asked.stopReason, asked.pending.length, result.stopReason, result.toolCalls.length]).toEqual(['paused', 1, 'answered', 1])
           const made = callsOf(world, runId)
           const doubled = made.filter((call, at) => made.indexOf(call) !== at)
-          // Up to two calls were in flight at the same time.
+          // Up to two calls were running when the process died.
           expect(doubled.length <= 2 && doubled.every((call) => /^(look|put) /.test(call))).toBe(true)
-          // The arguments and the key of the last call are random.
+          // `refund` is left out, because its arguments, and so its key, are random.
           expect(made.filter((call) => !call.startsWith('refund ') && !calls.includes(call))).toEqual([])
           expect(made.filter((call) => /^(pay|refund) /.test(call)).length <= 2).toBe(true)
         }

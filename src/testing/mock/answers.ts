@@ -8,7 +8,7 @@ import { faultOf, type MockReply, type PreparedResponse, prepareError, prepareFa
 import type { MockWire, WireName, WireRequest } from './wires/wire.ts'
 import { chooseWire } from './wires.ts'
 
-/** A request, as `refuse` and a script's function receive it. */
+/** The request that `refuse` and the functions of a script receive. */
 export interface MockScriptRequest {
   body: JsonObject
   /** The number of the request, counted from 0. Requests that were answered by a fault are counted, too. */
@@ -48,10 +48,7 @@ export class ScriptedAnswers {
     this.#options = options
   }
 
-  /**
-   * Prepares the answer to a request. Resolves with undefined if `signal` is aborted while the script decides. Rejects if the script or a
-   * fault is invalid.
-   */
+  /** Resolves with undefined if `signal` is aborted while the script decides. Rejects if the script or a fault is invalid. */
   async prepare(request: MockRequest, signal: AbortSignal): Promise<Answer | undefined> {
     const { method, body, headers, rawBody } = request
     const { wire, purpose, path } = chooseWire(method, request.path)

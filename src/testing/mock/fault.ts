@@ -11,9 +11,9 @@ import type { JsonObject } from '../../core/messages.ts'
 export type Framing = 'crlf' | 'cr' | 'no-space' | 'comments' | 'no-final-blank' | 'no-done' | 'double-done' | 'bom' | 'multi-data'
 
 /**
- * A position in the body of a response. A number counts the bytes before the position, as they are sent, after compression. `'content'` is
- * the position after all text and calls but before anything that marks the response as complete. In a response without a stream,
- * `'content'` is the middle of the body. A position beyond the end is never reached.
+ * A position in the body of a response. A number is an offset in bytes, after compression. `'content'` is the position after all text and
+ * calls but before anything that marks the response as complete. In a response without a stream, `'content'` is the middle of the body. A
+ * position beyond the end is never reached.
  */
 export type BodyMark = number | 'content'
 
@@ -32,7 +32,7 @@ export interface MockFault {
   slowFirstByteMs?: number
   /** The position at which the server stops sending and keeps the connection open. With 0, only the headers are sent. */
   stallAfterBytes?: BodyMark
-  /** The position at which the response ends as if it were complete, as with a careless proxy. */
+  /** The position at which the response ends as if it were complete. */
   cutAfterBytes?: BodyMark
   /** The position at which the connection is destroyed. With 0, nothing is sent, not even headers. */
   resetAfterBytes?: BodyMark
@@ -43,7 +43,7 @@ export interface MockFault {
   splitBytes?: number | 'random'
   /** The seed for `splitBytes: 'random'`. The same seed gives the same chunks. Default: 1. */
   seed?: number
-  /** Compresses the body and flushes each piece, so that it still streams. */
+  /** Compresses the body. Each chunk is flushed, so that the response still streams. */
   gzip?: boolean
   /** Answers with a proxy's HTML page instead of the script. `true` uses status 502; a number is the status. */
   htmlError?: boolean | number
@@ -54,7 +54,7 @@ export interface MockFault {
    * the body.
    */
   jsonErrorWith200?: true | JsonObject
-  /** Refuses the conversation as too long instead of using the script. The error is worded as this provider words it. */
+  /** Refuses the conversation as too long instead of using the script. The error has the provider's own wording. */
   contextOverflow?: boolean
   /** Closes the connection after the response although the headers announce keep-alive. */
   closeKeepAlive?: boolean
@@ -93,7 +93,7 @@ export function replacesTurn(fault: MockFault): boolean {
 const framings: readonly Framing[] = ['crlf', 'cr', 'no-space', 'comments', 'no-final-blank', 'no-done', 'double-done', 'bom', 'multi-data']
 const marks = ['stallAfterBytes', 'cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const
 
-/** Checks a fault. Throws `invalid_option` if the fault would have no effect. */
+/** Throws `invalid_option` if a field of the fault is invalid. */
 export function checkFault(fault: MockFault): void {
   for (const name of framingsOf(fault)) {
     if (!framings.includes(name)) throw new InvalidOptionError('framing', `one of ${framings.join(', ')}`, name)

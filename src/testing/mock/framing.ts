@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Framing } from './fault.ts'
 import type { StreamLayout } from './wires/wire.ts'
 
-/** An item of a streamed body, before it is laid out as text. */
+/** An item of a streamed body, before it is converted to bytes. */
 export type BodyItem =
   | { type: 'payload'; payload: JsonObject }
   /** The text of one payload. It is sent verbatim with the usual framing. */
@@ -13,16 +13,13 @@ export type BodyItem =
   | { type: 'end-mark' }
   | BodyPause
 
-/** A point in a response body where sending pauses, or where the content ends. */
+/** A position in a body: sending pauses here until `until` settles, or the content ends here. */
 type BodyPause = { type: 'wait'; until: PromiseLike<unknown> } | { type: 'content-end' }
 
-/** A part of a body in the form in which it is sent. */
+/** A part of a body, ready to be sent. */
 export type BodyPart = { type: 'bytes'; bytes: Uint8Array } | BodyPause
 
-/**
- * The approximate size of a batch of events, in UTF-16 units. Without batches, the server would spend most of its time on writes, one for
- * each event.
- */
+/** The approximate size of a batch of events, in UTF-16 units. A write for each event would be slow. */
 const batchLength = 16 * 1024
 
 /**
@@ -34,7 +31,7 @@ export function* layOut(items: Iterable<BodyItem>, layout: StreamLayout, framing
   let batch = style.has('bom') ? '\uFEFF' : ''
   for (const item of items) {
     const pausing = item.type === 'wait' || item.type === 'content-end'
-    // A batch is sent only when something follows it, because the last batch may lose its final line ends.
+    // The last batch is sent after the loop, because it may lose its final line ends.
     if (batch !== '' && (pausing || batch.length >= batchLength)) {
       yield bytesOf(batch)
       batch = ''
@@ -69,7 +66,7 @@ function event(payload: JsonObject | undefined, text: string, layout: StreamLayo
   const end = style.has('crlf') ? '\r\n' : style.has('cr') ? '\r' : layout.lineEnd
   const field = style.has('no-space') ? ':' : ': '
   const name = payload && layout.eventName(payload)
-  // The payload is split between JSON tokens. Indented JSON gives the same payload when its lines are joined.
+  // Indented JSON has the same meaning when a client joins its lines again.
   const lines = style.has('multi-data') && payload !== undefined ? JSON.stringify(payload, null, 1).split('\n') : [text]
   return [
     ...(style.has('comments') ? [`: OPENROUTER PROCESSING${end}`] : []),

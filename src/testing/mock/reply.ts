@@ -50,7 +50,7 @@ export interface PreparedResponse extends OutgoingResponse {
   before: readonly PromiseLike<unknown>[]
 }
 
-/** The information that decides how a reply is encoded: the wire format, and whether it is streamed. */
+/** How to encode a reply, such as the wire format. */
 export interface AnswerContext extends ReplyContext {
   wire: MockWire
   streamed: boolean
@@ -90,7 +90,6 @@ export function prepareFault(fault: MockFault, wire: MockWire): PreparedResponse
   return whole(status, fault.body ?? wire.encodeError({ status, message: `The mock provider was told to answer with ${status}` }), fault)
 }
 
-/** Creates a response with one JSON object. */
 export function prepareJson(status: number, body: JsonObject): PreparedResponse {
   return whole(status, body, {})
 }

@@ -11,10 +11,10 @@ export interface OutgoingResponse {
   body: Iterable<BodyPart>
 }
 
-/** The response channel of one request, from the first byte to the end. */
+/** A request's response while it is being sent. */
 export interface Exchange {
   readonly res: ServerResponse
-  /** The signal that is aborted when the client has disconnected or the server is closing. */
+  /** Aborted when the client disconnects or the server closes. */
   readonly signal: AbortSignal
   /** True once the server itself has broken the connection. */
   brokenOff: boolean
@@ -29,8 +29,8 @@ export function breakOff(exchange: Exchange): void {
 type Stop = { at: BodyMark; how: 'stall' | 'cut' | 'reset' | 'garbage' }
 
 /**
- * Sends a response. The fault changes its bytes and their timing. Resolves when the response is sent or broken off, or when `signal` is
- * aborted. Rejects if a promise that the body waits for rejects.
+ * Sends a response with the given fault. Resolves when the response is sent or broken off, or when `signal` is aborted. Rejects if a
+ * promise in the body rejects.
  */
 export async function transmit(exchange: Exchange, { status, headers, body }: OutgoingResponse, fault: MockFault): Promise<void> {
   const { res, signal } = exchange
@@ -106,10 +106,10 @@ class BodySender {
     for (let start = 0; start < bytes.length && !signal.aborted; ) {
       const end = this.#pieceSize === undefined ? bytes.length : Math.min(start + this.#pieceSize(), bytes.length)
       const piece = bytes.subarray(start, end)
-      // Waits for the write. Otherwise, the data for a slow reader would fill the memory, and bytes before a reset could be lost.
+      // Without waiting, data for a slow client would fill the memory, and bytes before a reset could be lost.
       if (end < bytes.length && !res.writableNeedDrain) res.write(piece)
       else if (!(await settlesBeforeAbort(new Promise<void>((resolve) => void res.write(piece, () => resolve())), signal))) return false
-      // Waits for one turn of the event loop, so that each piece is a separate chunk even for a client in the same process.
+      // Lets a client in the same process receive each piece as a separate chunk.
       if (this.#pieceSize !== undefined) await new Promise((resolve) => setImmediate(resolve))
       start = end
     }

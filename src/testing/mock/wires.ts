@@ -9,8 +9,8 @@ import type { MockWire, WireName } from './wires/wire.ts'
 const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire, geminiGenerateContentWire]
 
 /**
- * Chooses the wire for a request by its path, and the purpose of the request. An unknown path belongs to the first wire, so that an error
- * can be encoded.
+ * Returns the wire format and the purpose of a request with this path. For an unknown path, returns the first format, in which the error is
+ * encoded.
  */
 export function chooseWire(method: string, path: string): { wire: MockWire; purpose: 'generate' | 'models' | undefined; path: string } {
   const bare = path.replace(/\?.*$/s, '')

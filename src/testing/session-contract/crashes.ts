@@ -17,14 +17,14 @@ export const crashCases: readonly SessionCase[] = [
         const end = await Promise.race([run.then(() => 'ended'), first.death.happened])
         await first.kill()
         const second = world.open({ runs })
-        // The next run resumes the run of the dead process. If another process already resumes it, the next run waits.
+        // The next run resumes the dead process's run, or waits if `recover` already resumes it.
         const next = second.runner.run('after', { session: 'chat' })
         const [{ output }] = await Promise.all([next, second.runner.recover()])
         const texts = textsIn(await second.sessions.read('chat'))
         const [isFirst, isLast] = [texts.slice(0, 6), texts.slice(2)].map((part) => JSON.stringify(part))
         const whole = JSON.stringify(story)
         const behind = JSON.stringify(['user: after', 'assistant: heard 3', ...story.slice(2)])
-        // If the process was killed before its run claimed the session, that run may come after the next run.
+        // If the process died before its run had claimed the session, the next run may come first.
         expect([dieAt, isFirst === whole || isLast === behind, texts.length]).toEqual([dieAt, true, 8])
         expect(['heard 7', 'heard 3'].includes(output)).toBe(true)
         const { result } = (await second.runner.runs.get('run')) ?? {}

@@ -141,7 +141,7 @@ export const keepingCases: readonly SessionCase[] = [
       await runner.run('instead', { session: other })
       expect(textsIn(await sessions.read(other))).toEqual(['user: one', 'assistant: heard 1', 'user: instead', 'assistant: heard 3'])
       expect((await sessions.read('chat')).length).toBe(8)
-      // The fork ends in the middle of a round, so its call gets a result that says so.
+      // The fork ends after a call, so a result is added for this call.
       await sessions.fork('chat', { at: 4, to: 'middle' })
       expect((await sessions.read('middle')).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'tool'])
       await sessions.fork('chat', { at: 0, to: 'empty' })

@@ -12,7 +12,7 @@ import { scriptedModel } from '../scripted-model.ts'
 
 /** Where sessions are stored: a database, a folder, an object. */
 export interface SessionsPlace {
-  /** Opens the sessions of this place as another process would. Open `Sessions` share nothing except the stored data. */
+  /** Opens another `Sessions` on this place. Open `Sessions` must share nothing except the stored data, as in separate processes. */
   open(): Sessions
   /** Called at the end of the case, after all sessions are closed. */
   remove?(): Promise<void> | void
@@ -21,7 +21,6 @@ export interface SessionsPlace {
 /** Creates an empty store for `testSessions`. The suite calls it once per case, or once for each moment at which a case kills a process. */
 export type MakeSessions = () => SessionsPlace | Promise<SessionsPlace>
 
-/** A test of one guarantee of the contract. */
 export interface SessionCase {
   name: string
   run(kit: SessionKit): Promise<void>
@@ -29,7 +28,7 @@ export interface SessionCase {
 
 interface SessionKit {
   expect: Expect
-  /** Creates a new place, and a world that uses it. */
+  /** Creates an empty place, and a `SessionWorld` on it. */
   place(): Promise<SessionWorld>
 }
 
@@ -38,7 +37,7 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 interface ProcessOptions extends Partial<Omit<RunnerOptions, 'journal' | 'sessions'>> {
   /** The storage of the journal in which the process records its runs. */
   runs?: MemoryRuns
-  /** The number of the moment at which the process dies, counted from 1. Requires `runs`. */
+  /** The moment at which the process dies. The first moment is 1. Requires `runs`. */
   dieAt?: number
 }
 
@@ -47,7 +46,7 @@ export interface SessionProcess {
   runner: AgentRunner
   sessions: Sessions
   death: Death
-  /** Kills the process. Its runs in progress stay as they are stored. */
+  /** Kills the process. Its runs do not end. */
   kill(): Promise<void>
 }
 
@@ -94,7 +93,7 @@ export class SessionWorld {
       ...(journal === undefined ? {} : { journal: dying(journal, death) }),
     })
     const kill = async (): Promise<void> => {
-      // The journal is closed first, so that runs that end because the sessions are closed are not recorded.
+      // Closing the sessions ends the runs, which must not be recorded, so the journal is closed first.
       await journal?.close()
       await sessions.close()
     }
@@ -102,8 +101,8 @@ export class SessionWorld {
   }
 
   /**
-   * Creates a model that depends on the user's last message. It calls the tool that `call …` names, fails for `fail`, and otherwise answers
-   * with the number of messages that it has received.
+   * Creates a model whose answer depends on the last message: `call NAME` calls a tool, `fail` fails, and any other text is answered with
+   * the number of messages.
    */
   model(): ReturnType<typeof scriptedModel> {
     return scriptedModel(({ messages }: ModelRequest): ScriptedTurn => {
@@ -139,12 +138,11 @@ export class SessionWorld {
   }
 }
 
-/** Returns messages in short form. */
+/** Returns messages in the form `role: text`. */
 export function textsIn(messages: readonly ChatMessage[]): string[] {
   return messages.map(({ role, content }) => `${role}: ${textOf(content)}`)
 }
 
-/** Approves all pending items. */
 export function approvals<Item>(pending: readonly Item[]): (Item & { approved: true })[] {
   return pending.map((item) => ({ ...item, approved: true as const }))
 }

@@ -4,7 +4,7 @@ import { approvals, type SessionCase, textsIn } from './kit.ts'
 
 const added = { messages: ['{"role":"user","content":"hi"}'] }
 
-/** Cases about a run that two processes execute, because one of them was paused while the other continued the run. */
+/** Cases about a run that two processes execute: one was suspended, and the other took the run over. */
 export const ownerCases: readonly SessionCase[] = [
   {
     name: 'an earlier execution of a recorded run can’t claim its session from a later one, whether that is running or waiting',
@@ -24,7 +24,7 @@ export const ownerCases: readonly SessionCase[] = [
       const third = claimed(await second.claim('chat', request(3)))
       expect(await second.commit({ id: 'chat', runId: 'run', token: third.token }, added)).toBe('kept')
       expect(await first.claim('chat', request(1))).toEqual({ kind: 'stored', runId: 'run' })
-      // The epochs of the next run start at 1 again, because each run counts its own executions.
+      // Each run counts its own executions, so the epochs of the next run start at 1.
       claimed(await first.claim('chat', { runId: 'next', durable: true, epoch: 1 }))
     },
   },
@@ -52,7 +52,7 @@ export const ownerCases: readonly SessionCase[] = [
       const first = world.open({ runs })
       const { pending } = await first.runner.run('call refund', { session: 'other', runId: 'run' })
       await first.runner.resume('run', { decisions: approvals(pending) })
-      // Simulates that the commit of the run never arrived.
+      // Leaves `chat` claimed by the run, as if the run's commit had been lost.
       const { store } = first.sessions
       claimed(await store.claim('chat', { runId: 'run', durable: true, epoch: 2 }))
       await first.kill()
@@ -64,7 +64,7 @@ export const ownerCases: readonly SessionCase[] = [
         'tool: did refund',
         'assistant: done',
       ])
-      // The store knows that the run is stored. If the run resumes, it adds no messages.
+      // The run is stored, so it adds no messages if it is resumed.
       expect(await second.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })).toEqual({ kind: 'stored', runId: 'run' })
     },
   },

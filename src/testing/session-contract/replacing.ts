@@ -72,8 +72,7 @@ export const replacingCases: readonly SessionCase[] = [
       expect(textsIn(await world.open().sessions.read('chat'))).toEqual(talked)
       const busy = world.open().runner.run('hi', { session: { id: 'chat', replaces: 'u1', onBusy: 'refuse' } })
       expect(await refusalOf(busy)).toBe('session_busy')
-      // The new run waits until the run in progress ends. It then also replaces that run's messages, because they come after the replaced
-      // message.
+      // The new run waits for the run in progress, whose messages it then replaces too.
       const after = world.open().runner.run(said('u1', 'short'), inPlaceOf('u1'))
       world.gate.resolve()
       await Promise.all([run, after])
@@ -193,7 +192,7 @@ export const replacingCases: readonly SessionCase[] = [
       await talk(first)
       await first.sessions.fork('chat', { to: 'other' })
       await first.runner.run(said('u2', 'call look'), { session: { id: 'other', replaces: 'u2' }, runId: 'run' })
-      // Simulates that the commit of the run never arrived.
+      // Leaves `chat` claimed by the run, as if the run's commit had been lost.
       await first.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })
       await first.kill()
       const second = world.open({ runs })

@@ -4,7 +4,7 @@ import { refusalOf } from '../journal-contract/kit.ts'
 import { MemoryRuns } from '../memory-journal.ts'
 import { type SessionCase, type SessionProcess, type SessionWorld, textsIn } from './kit.ts'
 
-/** Returns the user's texts. Expects a conversation in which each run has added two messages, one run after the other. */
+/** Returns the user's texts if each run's messages follow each other, otherwise all texts. */
 function wholeRuns(messages: readonly ChatMessage[]): string[] {
   const texts = textsIn(messages)
   const users = texts.filter((_text, at) => at % 2 === 0)

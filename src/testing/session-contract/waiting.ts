@@ -6,7 +6,7 @@ import { approvals, type SessionCase, type SessionWorld, textsIn } from './kit.t
 const before = ['user: one', 'assistant: heard 1']
 const refunded = ['user: call refund', 'assistant: ', 'tool: did refund', 'assistant: done']
 
-/** Prepares a run that waited and was resumed. Its process died after the call had run, so the messages of the run were not stored. */
+/** Prepares a run that waited and was resumed. Its process died after the call, before the messages of the run were stored. */
 async function brokenOff(world: SessionWorld, tool: string, expect: Expect) {
   const [first, second] = [world.open(), world.open()]
   const paused = await first.runner.run(`call ${tool}`, { session: 'chat' })

@@ -166,7 +166,7 @@ function contentOf(plan: TurnPlan): JsonObject[] {
   ]
 }
 
-/** Returns a placeholder for the provider's signature of a thought. */
+/** Returns a placeholder for the signature of the reasoning. */
 function signatureOf({ reasoning = '' }: TurnPlan): string {
   return `signature of ${reasoning.length} characters`
 }

@@ -43,7 +43,7 @@ export const chatCompletionsWire: MockWire = {
 /** The path where Ollama, which speaks this format, lists its models in its own format. Source: https://docs.ollama.com/api/tags */
 const ollamaTags = '/api/tags'
 
-/** Describes a model. The description depends only on the name. */
+/** Describes a model by its name alone. */
 function encodeOllamaModel(name: string): JsonObject {
   const isEmbedding = /embed/i.test(name)
   return {
@@ -66,7 +66,7 @@ function encodeOllamaModel(name: string): JsonObject {
 function readRequest(body: JsonObject): WireRequest {
   return {
     model: stringOf(body.model),
-    // Provider data is removed: it only describes how the format differed. Equal conversations then compare as equal.
+    // Provider data is removed, so that equal conversations compare as equal.
     messages: messagesFromOpenAI(objectsIn(body.messages)).map(({ providerData: _, ...message }) => message),
     tools: Array.isArray(body.tools) ? body.tools.filter(isToolDefinition) : undefined,
     toolChoice: isToolChoice(body.tool_choice) ? body.tool_choice : undefined,

@@ -90,14 +90,14 @@ function keptParts({ providerData }: TurnPlan): JsonObject[] {
 }
 
 /**
- * Returns the last part, which carries the signature of a turn with thinking. If the turn has calls, its first call carries the signature
- * instead.
+ * Returns a final part with the signature of the reasoning. Empty if the turn has no reasoning, or has calls: the first call then has the
+ * signature.
  */
 function lastPart(plan: TurnPlan): JsonObject[] {
   return plan.reasoning === undefined || plan.toolCalls.length > 0 ? [] : [{ text: '', thoughtSignature: signatureOf(plan) }]
 }
 
-/** Returns a placeholder for the provider's signature of a thought. */
+/** Returns a placeholder for the signature of the reasoning. */
 function signatureOf({ reasoning = '' }: TurnPlan): string {
   return Buffer.from(`signature of ${reasoning.length} characters`).toString('base64')
 }

@@ -27,10 +27,10 @@ export interface ReplyContext {
   body: JsonObject
 }
 
-/** A piece that a streamed turn sends. */
+/** A piece of a streamed turn. */
 export type TurnPiece = Exclude<TurnStep, { type: 'wait' }>
 
-/** Converts the pieces of one streamed turn to payloads. An encoder may keep state, because each reply has its own encoder. */
+/** Converts the pieces of one streamed turn to payloads. Each reply has its own encoder, which may keep state. */
 export interface StreamEncoder {
   /** Returns the payloads that precede all pieces. */
   open(): JsonObject[]
@@ -50,11 +50,11 @@ export interface StreamLayout {
   endMark?: string
 }
 
-/** A failure to be encoded in the provider's own words. */
+/** An error that a wire format encodes. */
 export interface WireFailure {
   status: number
   message: string
-  /** The kind of failure, if the provider has its own words for it. `context_overflow`: the conversation is too long. */
+  /** Set if the provider has its own wording for this error. `context_overflow`: the conversation is too long. */
   kind?: 'context_overflow'
 }
 
@@ -79,7 +79,7 @@ export interface MockWire {
   readonly name: WireName
   readonly traits: WireTraits
   readonly layout: StreamLayout
-  /** Returns the purpose of a request with this path, which has no query. Returns undefined if the request is not in this wire format. */
+  /** Returns the purpose of a request, or undefined if the request is not in this wire format. `path` has no query. */
   route(method: string, path: string): 'generate' | 'models' | undefined
   /** Whether the client requested a stream. */
   streams(body: JsonObject, path: string): boolean
@@ -104,7 +104,6 @@ export class CallPieces {
     }
   }
 
-  /** Counts one piece of a call. */
   send(call: number): void {
     this.#left.set(call, (this.#left.get(call) ?? 1) - 1)
   }
@@ -117,15 +116,12 @@ export class CallPieces {
 /** The creation time of responses, in seconds since 1970. It is constant, so that the same script gives the same bytes. */
 export const createdAt: number = 1_700_000_000
 
-/**
- * Returns the arguments of a call for a format that sends them as an object. Arguments that are not a JSON object are sent as text, as a
- * careless gateway would send them.
- */
+/** Returns a call's arguments for a format that sends them as an object. Arguments that are not a JSON object are sent as text. */
 export function argumentsObject(json: string): Json {
   if (json.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(json)
-    // The value is serialized as a check, because a value that is nested too deeply can be parsed but not serialized.
+    // `JSON.stringify` throws for a value that is nested too deeply.
     return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
   } catch {
     // The script contains invalid JSON on purpose, so it is sent unchanged.
