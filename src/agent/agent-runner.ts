@@ -60,13 +60,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   readonly #loop: Loop
   readonly #active = new ActiveRuns()
   readonly #continue: ContinueRun
-  /** Whether a nested run is recorded with the tool call that starts it. */
+  /** Whether a nested run is recorded as part of the tool call that starts it. */
   readonly #isRecorded: boolean
 
-  /**
-   * `loop` replaces the built-in loop; `createAgentRunner` of `toolloop/backends` passes one. `owner`: the agent that this runner belongs
-   * to.
-   */
+  /** `loop` replaces the built-in loop (see `createAgentRunner`). `owner`: the agent that this runner belongs to. */
   constructor(
     options: GivenToRunner<Context, Tools>,
     loop: Loop = runLoop,
@@ -118,10 +115,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#journal.runs
   }
 
-  /**
-   * The current work of this process, oldest first: runs started or resumed here, runs that a journal continues here, and callers that wait
-   * for a run.
-   */
+  /** The runs that this process executes, and the callers that wait for a run, oldest first. */
   get active(): ActiveRun[] {
     return this.#active.list
   }
@@ -158,11 +152,11 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
 
   /**
    * Continues a run that ended `paused`, in this process or in another process. `state` comes from the result of that run. Carries out each
-   * decided call once, then asks the model again as soon as nothing is pending. Until then the result stays `paused`. Pass the context,
-   * tools, hooks, guardrails, output and callbacks of `run` again.
+   * decided call once. The model is asked again when no call is pending; until then the result is `paused`. Pass the context, tools, hooks,
+   * guardrails, output and callbacks of `run` again.
    *
    * Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` if the same state is being resumed (see
-   * `claim`). In these cases nothing has been carried out.
+   * `claim`). No call has been carried out in either case.
    *
    * With a journal, pass the run's id instead of the state, in any process that has the journal. Decisions are stored before they are
    * carried out. A forged, duplicate or late decision rejects with `decision_refused`, and none of the decisions passed with it is stored.
@@ -196,10 +190,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Continues every recorded run that a process left unfinished, that got decisions or was cancelled while no process was running, or that
-   * has waited longer than its `decisionTimeoutMs`. Call it at startup, and from time to time if several processes share the journal.
-   * Resolves when each run has ended or waits for a decision. Context, tools and callbacks that were passed to a single run are lost with
-   * its process.
+   * Continues every recorded run that a process left unfinished. Also continues waiting runs that were decided on or cancelled while no
+   * process was running, or that have waited longer than their `decisionTimeoutMs`. Call it at startup, and from time to time if several
+   * processes share the journal. Resolves when each run has ended or waits for a decision. Context, tools and callbacks that were passed to
+   * a single run are lost with its process.
    */
   async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
     this.#active.checkOpen()
@@ -207,10 +201,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and the journal resumes no more runs here. Waits up to
-   * `drainMs` milliseconds (default 20,000) for running work. Then releases recorded runs, as if the process had been killed. Any other
-   * process can continue them. Callers in this process that wait for such a run get `runner_closed`. Aborts runs that are not recorded.
-   * Resolves when nothing is running. Leaves the journal and the sessions open: close them afterwards. Throws `invalid_option`.
+   * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and the journal resumes no more runs in this process.
+   * Waits up to `drainMs` milliseconds (default 20,000) for running work. Then aborts runs that are not recorded, and leaves recorded runs
+   * unfinished, so that another process can continue them. Callers that wait for such a run get `runner_closed`. Resolves when nothing is
+   * running. Leaves the journal and the sessions open: close them afterwards. Throws `invalid_option` for invalid options.
    */
   close(options: CloseOptions = {}): Promise<void> {
     return this.#active.close(options, (drained, problem) => this.#journal.close(drained, problem))
@@ -232,7 +226,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return this.#continue(nested.recorded, here, { decisions, again, place: nested.place })
   }
 
-  /** Opens a recorded run with the options that it has in this process. */
+  /** Merges the options that were recorded with a run and the options that this process has for it. */
   #open({ runId, input }: RecordedStart, { options, completed, watch }: GivenHere): RunContext {
     const stored = mergeOptions(this.#options, input.settings as RunOptionsOf<Context, Tools>)
     const given = (completed ?? this.#owned.complete(options as RunOptionsOf<Context, Tools>)) as RunOptionsOf<Context, Tools>
@@ -242,8 +236,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Adds the options that the run was started with and that this process lacks. `restore` supplies them. Rejects with `not_restored` if
-   * `restore` fails or leaves one out.
+   * Calls `restore` for the options that can't be stored, such as tools, if this process doesn't have them. Rejects with `not_restored` if
+   * `restore` fails or leaves an option out.
    */
   async #restored({ runId, input }: RecordedStart, given: GivenHere): Promise<GivenHere> {
     const { needs, session, settings } = input
@@ -311,7 +305,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation passed in was not valid and was repaired')
       if (isRecorded) return await this.#journal.start(run, start, here)
-      // In a session, the state is created later: it begins with the messages of the session, which are not loaded yet.
+      // The messages of a session are not loaded yet, so the state of a run in a session is created later.
       const begun = session === undefined ? state : undefined
       await nested?.place.record.begin(inputToJson(start))
       const carryOut = () => executeHere({ loop: this.#loop, run, input: start, sessions, state: begun, place: nested?.place })
@@ -323,7 +317,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     }
   }
 
-  /** Returns the instructions of the run. Undefined if the run is interrupted meanwhile. */
+  /** Returns the instructions of the run, or undefined if the run is interrupted while they are computed. */
   async #prompt(
     { instructions = this.#options.instructions, context }: RunOptionsOf<Context, Tools>,
     run: RunContext,
@@ -333,7 +327,6 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
     return made === undefined ? undefined : syncText('instructions', made)
   }
 
-  /** Opens a run. Throws `invalid_option` for invalid settings, before anything is sent. */
   #openRun(settings: RunOptionsOf<Context, Tools>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
     const model = settings.model === undefined ? this.#model : openModel(settings.model)
@@ -344,20 +337,20 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 }
 
-/** Asks the run's model on behalf of a tool, in a nested run of one turn that uses the run's limits and budgets. */
+/** Asks the run's model on behalf of a tool. The question is a nested run of one turn, and counts toward the run's limits and budgets. */
 async function askModel({ messages, instructions, ...sampling }: ModelQuestion, ctx: ToolContext): Promise<ModelAnswer> {
   const { run } = ctx
   if (!(run instanceof RunContext) || run.budget.isUsedUp) throw new ToolloopError('tool_denied', 'The run has used up its budget.')
   const { model } = run.agent
   const { stream, streamIdleTimeoutMs, streamStallTimeoutMs } = run.settings
   const options = { model, logger: run.logger, instructions }
-  // The nested run is not recorded. Asking a model has no effects, so a repeated call asks again.
+  // The nested run is not recorded: asking a model has no side effects, so a repeated call may ask again.
   const runner = new AgentRunner(options, runLoop, { warns: false, isRecorded: false })
   const given = Object.entries({ stream, streamIdleTimeoutMs, streamStallTimeoutMs }).filter(([, value]) => value !== undefined)
   const settings = { ...sampling, ...Object.fromEntries(given), parent: ctx as ToolContext<never>, maxIterations: 1 }
   const { stopReason, text, steps, error } = await runner.run(messages, settings)
   const step = steps.at(-1)
-  // `finishReason` tells the tool that an answer was cut off.
+  // A truncated answer is not an error: the tool can see from `finishReason` that it was cut off.
   if ((stopReason !== 'answered' && stopReason !== 'truncated') || step === undefined)
     throw error ?? new ToolloopError('tool_failed', `The model did not answer (${stopReason})`)
   return { text, provider: step.provider, model: step.model, finishReason: step.finishReason }

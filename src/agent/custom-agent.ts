@@ -32,8 +32,8 @@ type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**
  * Base class for agents written as classes. `run` drives the whole tool loop, `generate` asks for a single turn. Override the methods below
- * to change what the agent does. The comment of each method says when it is called, whether it is awaited, and what happens if it throws.
- * The methods receive everything that belongs to a run as arguments, so one agent can serve any number of runs at once.
+ * to change what the agent does. The methods receive everything that belongs to a run as arguments, so one agent can serve any number of
+ * runs at once.
  *
  * ```ts
  * class Librarian extends CustomAgent {
@@ -71,7 +71,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.bus
   }
 
-  /** The work of this process. See `AgentRunner.active`. */
+  /** The current work of this process. See `AgentRunner.active`. */
   get active(): ActiveRun[] {
     return this.#runner.active
   }
@@ -101,8 +101,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * Supplies the options that a run was started with, for a run that continues without its caller. See `restore` of a runner's options.
-   * Default: `restore` of the options.
+   * Supplies options that can't be stored, such as tools, when the journal continues a run. See `restore` of a runner's options. Default:
+   * `restore` of the options.
    *
    * Contract: awaited. If it throws, the run is unchanged and is not executed.
    */
@@ -111,8 +111,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * Wraps every run of the agent: runs of `run`, `stream`, `resume` and `resumeStream`, and runs that a journal continues. Override it to
-   * act before and after a run. `next()` executes the run, optionally with another input or other options.
+   * Wraps every run of the agent, including runs that a journal continues. Override it to act before and after a run. `next()` executes the
+   * run, optionally with another input or other options.
    *
    * Contract: awaited. The return value becomes the result. Throwing rejects the run.
    */
@@ -131,12 +131,12 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Called before a tool's function runs, with valid arguments. May refuse the call, change its arguments or answer it.
    *
-   * Contract: awaited. An error is logged and refuses the call. Returning nothing lets the call run.
+   * Contract: awaited. If it throws, the error is logged and the call is refused. Returning nothing lets the call run.
    */
   protected onToolCall?(call: ToolTurn<Context>): Awaitable<ToolTurnChange | undefined>
 
   /**
-   * Called after the function of a call has run. May replace the content for the model.
+   * Called after a tool's function has run. May replace the content for the model.
    *
    * Contract: awaited. An error is logged and changes nothing. Returning nothing changes nothing.
    */
@@ -200,7 +200,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return this.#runner.recover(options)
   }
 
-  /** Stops accepting work, waits, and releases what is still running. See `AgentRunner.close`. */
+  /** Stops accepting work, and waits for running work. See `AgentRunner.close`. */
   close(options?: CloseOptions): Promise<void> {
     return this.#runner.close(options)
   }
@@ -226,7 +226,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
 
   readonly #ownStop = (state: StepState): boolean => this.#stops(state, this.options.stopWhen)
 
-  /** Adds the overridden methods to the options of a run. The agent's hooks are the innermost: they wrap only the loop. */
+  /** Adds the overridden methods to the options of a run. The agent's own hooks come last, inside all other hooks. */
   #withOwn(given: RunOptions<Context>): RunOptions<Context> {
     const { onText, context = given.parent?.context, stopWhen, hooks = this.options.hooks ?? [] } = given
     const own = this.#hooks()
@@ -253,7 +253,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
     return false
   }
 
-  /** Calls the agent's `onText` and the run's `onText`, even if one of them fails. The caller reports their errors. */
+  /** Calls the agent's `onText` and the run's `onText`, even if one of them fails. */
   #hear(delta: string, onText: ((delta: string) => unknown) | undefined): unknown {
     if (onText === undefined) return this.onText?.(delta)
     if (this.onText === undefined) return onText(delta)
@@ -263,8 +263,8 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * The overridden methods as hooks. Returns the same object each time, so that a conversation that returns to the agent by a handoff has
-   * these hooks only once.
+   * Returns the overridden methods as hooks. The object is always the same, so that these hooks are not added twice when a handoff returns
+   * to this agent.
    */
   #hooks(): Hooks<Context> | undefined {
     this.#ownHooks ??= this.#makeHooks()

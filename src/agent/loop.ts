@@ -38,10 +38,7 @@ export async function runLoop(execution: Execution): Promise<Ending> {
   }
 }
 
-/**
- * Refuses calls over the limit. In a last turn, refuses all calls except a call that gives the answer: the turn may only answer, but some
- * models call tools in it.
- */
+/** Refuses calls over the limit. In a last turn, refuses every call that does not give the answer. */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
@@ -91,16 +88,15 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
 /** Maximum number of times that the model is asked to continue one answer. */
 const mostContinuations = 3
 
-/** The place where the loop continues. */
 export function nextPlace({ iteration }: Place, next: GoOn): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
 }
 
 const noSteering: Steering = { messages: [], stops: false }
 
-/** Reads the messages sent to the run since the last step. They are recorded, because the next turn depends on them. */
+/** Reads and records the messages that were sent to the run since the last step. */
 function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Promise<Steering> {
-  // In memory, the step costs nothing, so it is always executed: a run that was started without a control may be resumed with a control.
+  // Without a store, the step is always executed: the run may be resumed later with a control, even if it has none now.
   if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
     const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
@@ -114,7 +110,7 @@ export interface Facts {
   turn: Turn
   /** The results of the turn's calls. Undefined if there were no calls. */
   round: ToolRound | undefined
-  /** How the run ends after this turn. Set if the model was asked only for a last answer. */
+  /** How the run ends after this turn. Set if this is the last turn of a run. */
   lastTurn: Ending | undefined
   output: Pick<OutputFormat, 'tool' | 'wrapped'> | undefined
   /** Whether the caller's `stopWhen` has returned true. */
@@ -127,31 +123,31 @@ export interface Facts {
   onLimit: 'stop' | 'answer'
   /** How many more times the model may be asked to continue a text that was cut off. */
   continuationsLeft: number
-  /** Whether a preview has noted calls that nobody has decided on. */
+  /** Whether a preview run has calls that still need the user's decision. */
   hasIntents: boolean
   /** The reason of the guardrail that has refused the handoff of this round. */
   refusedHandoff?: string | undefined
   /** Messages sent to the run. Undefined until `decideNext` asks for them. */
   steering?: Steering
-  /** The results of the calls that a preview has noted. Undefined until `decideNext` asks for them. */
+  /** The results of the calls that the user of a preview has decided on. Undefined until `decideNext` asks for them. */
   settled?: ToolRound
 }
 
-/** `continue`: asks the model again or, with `continuesText`, for the rest of its text. `answer`: asks once more, without tools. */
+/** `continue`: asks the model again. `continuesText`: asks it for the rest of its text. `answer`: asks once more, without tools. */
 export type GoOn =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
 /**
- * Asks for the messages sent to the run. `takesMessages`: false at a limit, where a run reads no messages. `hasAnswer`: true if the run
- * ends unless messages have arrived.
+ * Asks for the messages sent to the run. `takesMessages`: false if the run has reached a limit. `hasAnswer`: true if the run ends unless
+ * messages have arrived.
  */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
-/** Stop reasons after which the user of a preview decides on the noted calls. */
+/** Stop reasons after which a preview asks the user to decide on its calls. */
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
-/** Decides how a run continues or ends. Returns `steer` or `settle` if it needs `steering` or `settled` first. */
+/** Decides how a run continues or ends. Returns `steer` or `settle` to ask for the missing `steering` or `settled`. */
 export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' } {
   const next = decideTurn(facts)
   if (next.kind !== 'end' || !facts.hasIntents || facts.steering?.stops === true || !asksAfter.has(next.ending.stopReason)) return next
@@ -160,7 +156,6 @@ export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' 
   return ending === undefined ? { kind: 'continue', objection: undefined, messages: [] } : end(ending)
 }
 
-/** Decides how the run continues after a turn and its round of calls. The first reason that applies counts. */
 function decideTurn(facts: Facts): GoOn | End | Steer {
   const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, refusedHandoff, steering } = facts
   if (turn.kind !== 'reply') return end(lastTurn === undefined ? endingOfTurn(turn) : endingOfLastTurn(lastTurn, turn))
@@ -179,7 +174,7 @@ function decideTurn(facts: Facts): GoOn | End | Steer {
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
   const { objection, isCut, message } = turn
-  // If continuing a text has added nothing, the text is not continued again.
+  // A text is not continued again after a turn that has added nothing to it.
   const continuesText = isCut && message.content !== '' && facts.continuationsLeft > 0 && limit === undefined
   if (steering === undefined)
     return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined && !continuesText }
@@ -197,14 +192,13 @@ function end(ending: Ending): End {
   return { kind: 'end', ending }
 }
 
-/** The ending after a turn that has no reply. */
 function endingOfTurn(turn: Exclude<Turn, Reply>): Ending {
   if (turn.kind === 'interrupted') return { stopReason: turn.why }
   if (turn.kind === 'unpaid') return turn.pending === undefined ? { stopReason: 'budget' } : { stopReason: 'paused', pending: turn.pending }
   return { stopReason: turn.kind === 'failed' ? 'model_error' : 'refused', error: turn.error }
 }
 
-/** The ending after a last turn at `limit` that has no reply. */
+/** The ending if the model does not reply in the last turn of a run that has reached `limit`. */
 function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   const isStopped = turn.kind === 'refused' && (turn.error.code === 'guardrail' || turn.error.code === 'hook_failed')
   const isPaused = turn.kind === 'unpaid' && turn.pending !== undefined
@@ -212,7 +206,7 @@ function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit
 }
 
-/** The ending after a text. Undefined if the text is not accepted. */
+/** The ending after a reply without calls. Undefined if the text is not accepted. */
 function endingOfText({ isCut, objection }: Reply): Ending | undefined {
   if (isCut) return { stopReason: 'truncated' }
   return objection === undefined ? { stopReason: 'answered' } : undefined

@@ -27,9 +27,9 @@ import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './types/pla
 import type { AroundTool } from './types/running-call.ts'
 
 /**
- * Composes the plans and wrappers of a run when the run starts, and again after a handoff. A feature acts in one of two kinds of places. An
- * entry of a *plan* decides in advance: it may change, refuse, answer or ask, and its decision is recorded. An entry *around* a step wraps
- * the step and calls `next`. It never waits for people, unless it is around a whole turn: such an entry runs outside the turn's step.
+ * Composes the plans and wrappers of a run. An entry of a *plan* decides before a step: it may change, refuse or answer the request, reply
+ * or call, or ask a person. Its decision is recorded. An entry *around* a step wraps the step and calls `next`. Only entries around a whole
+ * turn may wait for people.
  */
 export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>): Layers {
   return {
@@ -67,7 +67,7 @@ export function replyPlan(run: RunContext): Named<Decide<ReplyInPlan>>[] {
   )
 }
 
-/** The entries that decide on a call before any call of its round runs, in order. Call limits and approvals are applied before them. */
+/** The entries that decide on a call, in order, before any call of the turn runs. Call limits and approvals are applied before them. */
 export function callPlan(run: RunContext): Named<Decide<CallInPlan>>[] {
   const { callbacks, guardrails } = run.agent
   return there(
@@ -76,10 +76,7 @@ export function callPlan(run: RunContext): Named<Decide<CallInPlan>>[] {
   )
 }
 
-/**
- * The entries that wrap a turn, outermost first. These entries run outside the turn's step. They record steps of their own, and may wait
- * for people.
- */
+/** The entries that wrap a turn, outermost first. They record steps of their own, and may wait for people. */
 export function aroundTurns(run: RunContext): Named<AroundTurn>[] {
   const { compaction } = run.settings
   return there(
@@ -128,7 +125,7 @@ export function aroundCalls(run: RunContext, { survivesCrashes }: Pick<Durable, 
   )
 }
 
-/** The entries that wrap the result of a call, outermost first. The entries are the same no matter who carried the call out. */
+/** The entries that wrap the result of a call, outermost first. They also wrap results that the caller supplies. */
 function aroundResults(run: RunContext): Named<AroundTool>[] {
   const { callbacks, guardrails } = run.agent
   return there(

@@ -29,7 +29,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** Returns the options of an agent that also apply when another agent hands a conversation over to it. */
+/** Returns the options of an agent that apply to a conversation that another agent hands over to it. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}
@@ -53,7 +53,7 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-/** Returns a hint for callers who are used to libraries that take tools as an object, by name. */
+/** Returns a hint for callers who passed a single tool, or an object of tools by name. */
 function listHint(tools: object): string {
   if (tools === null || typeof tools !== 'object') return ''
   return 'name' in tools && 'description' in tools ? ' (did you mean `[tool]`?)' : ' (did you mean `Object.values(tools)`?)'

@@ -1,6 +1,6 @@
 import type { Content } from '../core/messages.ts'
 
-// Texts for the model about the calls and answers of a run. `tools/call-texts.ts` has the texts that need no run.
+// Texts for the model about the calls and answers of a run. Texts that can also occur outside a run are in `tools/call-texts.ts`.
 
 /** The content with a sentence appended. */
 export function withNote(content: Content, note: string): Content {
@@ -111,7 +111,7 @@ export function handedOffText(agent: string): string {
 
 // Texts for results that are too long, and for parts of such results.
 
-/** The note in a result that was shortened. It is at the end of the text, because a shortened conversation keeps that part, too. */
+/** The note in a result that was shortened. It is at the end of the text, because a later shortening of the conversation keeps the end. */
 export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
   return `(… Shortened: these are the first ${shown} of ${of} characters. The whole result is kept: read_result reads it by its id ${JSON.stringify(id)} …)`
 }
@@ -179,7 +179,7 @@ export function withheldText(reason: string): string {
 
 export const answerGivenText = 'The answer was given.'
 
-// Further sentences for the system prompt if calls are written as text.
+// Sentences for the system prompt of a model that writes its calls as text.
 
 export const callNothingText = 'Call no tool now: answer with what you know.'
 export const oneCallText = 'Write at most one call in an answer.'

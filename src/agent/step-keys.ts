@@ -8,24 +8,22 @@ export const sessionStep = 'session'
 export const traceStep = 'trace'
 export const startStep = 'start'
 export const endStep = 'end'
-/** The facts about the outside world that a script gets when it starts. */
+/** The time at which a script starts. */
 export const scriptStep = 'script'
-/** The messages to the run that the run has not read. */
+/** Messages that were sent to the run, but arrived too late for it to read. */
 export const unreadStep = 'unread'
 
 /** Steps of one iteration. The number of the iteration, from 1, precedes the name. */
 type IterationStep =
   /** The context window of the model. */
   | 'window'
-  /** The messages sent to the run since the last step. `StoredSteps` records it only if there were any, or if the run ends. */
+  /** The messages sent to the run since the last step. */
   | 'steer'
   /** Whether `stopWhen` ends the run. */
   | 'stop'
   /** Whether another agent's guardrails prevent it from taking over the conversation. */
   | 'handoff'
-  /** Whether the run has to end before it waits. */
   | 'wait'
-  /** Whether the run has to end before it asks about its noted calls. */
   | 'intents'
   /** Whether the run has to end instead of being paused. */
   | 'pause'
@@ -37,8 +35,7 @@ export function iterationStep(iteration: number, name: IterationStep): string {
 }
 
 /**
- * The suffixes that give a repeated turn its own key. A turn is repeated because the conversation was too long, or because a budget was
- * raised (for the `times`th time).
+ * The suffixes that give a repeated turn its own key. A turn is repeated if the conversation was too long, or after a budget was raised.
  */
 export const afterOverflow = '.2'
 
@@ -46,13 +43,13 @@ export function afterRaise(suffix: string, times: number): string {
   return times === 1 ? suffix : `${suffix}.paid${numbered(times)}`
 }
 
-/** The step of a turn or, with `isAnswer`, of a turn that only asks for an answer. */
+/** The step of a turn. `isAnswer`: the turn may only answer, not call tools. */
 export function turnStep(iteration: number, isAnswer: boolean, suffix = ''): string {
   return `${iteration}.${isAnswer ? 'answer' : 'model'}${suffix}`
 }
 
 /**
- * The step of the compaction before a turn or, with `isFurther`, of the compaction after the provider reported that the conversation is too
+ * The step of the compaction before a turn. `isFurther`: a second compaction, because the provider reported that the conversation is too
  * long.
  */
 export function compactStep(iteration: number, { isAnswer, isFurther }: { isAnswer: boolean; isFurther: boolean }): string {
@@ -65,8 +62,8 @@ export function budgetPlace(iteration: number, suffix: string, times: number): s
 }
 
 /**
- * The step that records which attempt starts a batch of calls. Batches are counted from 1. `'again'`: the batch of calls that were allowed
- * to run a second time. `intent`: the position of a call that a preview has noted and that starts alone.
+ * The step that records the start of a batch of calls. Batches are numbered from 1. `'again'`: calls that were approved to run a second
+ * time. `intent`: the position of a call of a preview, which starts alone.
  */
 export function roundStep(iteration: number, batch: number | 'again', intent?: number): string {
   const of = intent === undefined ? '' : `.intent.${intent}`
@@ -93,24 +90,24 @@ export function decisionPlace(iteration: number, index: number, times: number): 
   return `${callStep(iteration, index)}.decision${numbered(times)}`
 }
 
-/** The place where an item of a nested agent waits. */
+/** The place where a call of a nested agent waits for a decision. `place`: where the outer call waits. */
 export function placeWithin(place: string, inner: string): string {
   return `${place}/${inner}`
 }
 
-/** The step that ends a waiting call because the run ends. */
+/** The step that cancels a waiting call when the run ends. */
 export function cancelledStep(iteration: number, index: number): string {
   return `${callStep(iteration, index)}.cancelled`
 }
 
-/** The three steps of a call at `place` that waits: asking for the decision, deciding, and executing the call. */
+/** The three steps of a call that waits at `place`: asking for a decision, recording the decision, and executing the call. */
 export const askedStep = (place: string): string => `${place}.asked`
 export const madeStep = (place: string): string => `${place}.made`
 export const doneStep = (place: string): string => `${place}.done`
 
 /**
- * The keys of a call that may have run before a crash. `uncertainPlace`: the place of the item that waits for a decision. `againStep`: the
- * step that executes the call a second time. `leftStep`: the step that records that the outcome stays unknown.
+ * The keys of a call that may have run before a crash. `uncertainPlace`: the call waits here for a decision. `againStep`: executes the call
+ * a second time. `leftStep`: records that the outcome stays unknown.
  */
 export const uncertainPlace = (call: string): string => `${call}.uncertain`
 export const againStep = (call: string): string => `${call}.again`
@@ -131,7 +128,7 @@ export function stepOfRecord(runId: string, record: string): string {
   return record.slice(runId.length + 1).split('/', 1)[0] ?? ''
 }
 
-/** The iteration of a step or a place. `NaN` if it has none. */
+/** The iteration in the key of a step or a place. `NaN` if the key has no iteration. */
 export function iterationOf(key: string | undefined): number {
   return Number.parseInt(key ?? '', 10)
 }
@@ -151,11 +148,10 @@ export function isApproval(key: string): boolean {
   return nameOf(key) === 'approve'
 }
 
-/**
- * Orders turns, calls and decisions by their position in the run, not by the time at which they occurred. Messages to the run come last.
- */
+/** Orders steps by their position in the run, not by time. In each iteration, messages to the run come last. */
 export function compareSteps(a: string, b: string): number {
-  // The first decision on a call has no number. If the call runs an agent, the agent's decisions come before the steps they lead to.
+  // The key of the first decision on a call has no number. Replacing `/` sorts the decisions of a nested agent before the steps that follow
+  // them.
   const numbered = (key: string) => key.replace(/\.decision(?!\.\d)/, '.decision.1').replace('/', ' ')
   return iterationOf(a) - iterationOf(b) || rankOf(a) - rankOf(b) || numbered(a).localeCompare(numbered(b), 'en', { numeric: true })
 }
@@ -166,9 +162,8 @@ function rankOf(key: string): number {
 }
 
 /**
- * Whether a recorded step is executed again when the run continues after a wait. This applies to steps that announce the start or the end
- * of an execution, or record that it pauses. It also applies to steps of the waiting iteration that record which attempt started calls: by
- * now, all these calls are recorded.
+ * Whether a recorded step is executed again when the run continues after a wait. This applies to the steps that record the start, the end
+ * or a pause of an execution, and to the steps of the waiting iteration that record the start of calls.
  */
 export function isDoneAgain(key: string, waitedIn: number): boolean {
   if (key === startStep || key === endStep) return true
@@ -176,7 +171,7 @@ export function isDoneAgain(key: string, waitedIn: number): boolean {
   return name === 'pause' || (name === 'round' && iterationOf(key) === waitedIn)
 }
 
-/** The part of a key after the iteration, without the suffix that distinguishes repetitions. */
+/** The part of a key after the iteration, without suffixes. */
 function nameOf(key: string): string | undefined {
   return key.split('.', 2)[1]
 }

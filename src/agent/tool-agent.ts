@@ -119,7 +119,7 @@ export class ToolAgent<Context = unknown> {
     const answer = await this.#model.generate(sent, exchange === undefined ? sink : exchange.sink)
     const response = takeResponse(answer, this.#model, sent)
     const { text, toolCalls, finishReason, usage, providerData }: ReadResponse = exchange?.finish(response) ?? response
-    // No tool runs here, so text after a call need not wait for it.
+    // A single turn runs no tools, so text that follows a call is reported at once.
     for (const { textAfter } of toolCalls) if (textAfter !== undefined) onText?.(textAfter)
     return {
       role: 'assistant',
@@ -130,9 +130,7 @@ export class ToolAgent<Context = unknown> {
     }
   }
 
-  /**
-   * Opens the reader of text calls. Undefined if the model makes native calls, because only the loop looks for tags beside native calls.
-   */
+  /** Opens the reader of text calls. Undefined if the model makes native calls. */
   async #openTextCalls(): Promise<TextCalls | undefined> {
     const form = chooseCallForm(this.options, this.#model)
     if (form.native) return undefined

@@ -6,7 +6,6 @@ import { defaultLogger, redacting } from '../core/logger.ts'
 /** The loop that drives the runs: toolloop's own, or LangChain's agent. */
 export type Backend = 'native' | 'langchain'
 
-/** The names of the backends. */
 export const backends: readonly Backend[] = ['native', 'langchain']
 
 /** For each backend, a function that loads its loop. It rejects if the backend is unavailable. */
@@ -22,7 +21,7 @@ export async function openLoop(
   try {
     return await open[backend]()
   } catch (error) {
-    // The other backend is not used, because it would not record the run.
+    // LangChain's loop can't record runs, so it can't replace the built-in loop if there is a journal.
     if (other === 'langchain' && journal !== undefined) throw error
     const loop = await open[other]().catch(() => {
       throw error

@@ -28,8 +28,8 @@ export interface ScriptLimits {
 /** Options of `codeMode`: the tools that a script can call, and the limits of each script. */
 export interface CodeModeOptions {
   /**
-   * Names of tools that the model calls directly, not from scripts. Tools that end the run or hand it over are always called directly.
-   * Default: none.
+   * Names of tools that the model calls directly, not from scripts. Tools that end the run or hand the conversation over are always called
+   * directly. Default: none.
    */
   keep?: Iterable<string>
   /** The limits of one script. */
@@ -72,9 +72,9 @@ const mostFound = 8
 /**
  * Replaces a set of tools with one tool, `run_script`. The model writes a script that calls the tools, and gets what the script returns.
  *
- * A call in a script is like any other: validated, approved, limited, recorded and reported to listeners. When a run continues after a
- * pause or after its process has died, the script starts again, and its earlier calls are answered from the record. Throws `invalid_option`
- * for invalid options, and if a tool is named `run_script` or `search_tools`.
+ * A call in a script is validated, approved, limited, recorded and reported like any other. When a run continues after a pause or a crash,
+ * the script starts again, and its earlier calls return their recorded results. Throws `invalid_option` for invalid options, and if a tool
+ * is named `run_script` or `search_tools`.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools: codeMode(tools, { keep: ['search'] }) })
@@ -95,7 +95,6 @@ class CodeModeTools implements ToolSet {
   readonly #keep: ReadonlySet<string>
   readonly #limits: Required<ScriptLimits>
   readonly #mostDeclared: number
-  /** The definitions from which `#specs` was built. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #script: AnyTool | undefined
@@ -149,10 +148,7 @@ class CodeModeTools implements ToolSet {
     return this.#tools.settled?.()
   }
 
-  /**
-   * Whether the model calls the tool directly: if `keep` names the tool, or if the tool ends the run or hands it over. Scripts can't end a
-   * run or hand it over.
-   */
+  /** Whether the model calls the tool directly instead of from scripts. */
   #isKept(name: string): boolean {
     const tool = this.#tools.get(name)
     return this.#keep.has(name) || tool?.final === true || (tool !== undefined && 'handsTo' in tool)
@@ -176,7 +172,7 @@ class CodeModeTools implements ToolSet {
         required: ['code'],
         additionalProperties: false,
       },
-      // Repeating the script is safe, because its calls are recorded, each with its own effect.
+      // A repeated script does not repeat its calls: their results are recorded.
       effect: 'idempotent',
       parallel: false,
       timeoutMs: Number.POSITIVE_INFINITY,

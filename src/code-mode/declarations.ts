@@ -46,7 +46,10 @@ function keyOf(name: string): string {
 interface Place {
   root: Json
   depth: number
-  /** The number of schemas that may still be visited. The number is limited, because references can expand a few schemas into very many. */
+  /**
+   * The number of schemas that may still be visited. The limit exists because a few schemas that refer to each other can expand to a huge
+   * type.
+   */
   room: { left: number }
 }
 

@@ -1,9 +1,9 @@
 import { type Content, textOf } from '../core/messages.ts'
 
 /**
- * Returns the recorded content for a tool's return value. When the script reads a result, content that is valid JSON is parsed, and other
- * content stays text. A returned text that merely looks like JSON, such as `42` or `true`, is therefore recorded as a JSON string. The text
- * of a JSON object or array is recorded unchanged, because many tools return data in this form.
+ * Returns the recorded content for a tool's return value. A script gets content that is valid JSON as a value, and other content as text. A
+ * returned text such as `42` or `true` is therefore recorded as a JSON string, so that it stays text. The text of a JSON object or array is
+ * recorded unchanged, because many tools return their data as JSON text.
  */
 export function exactText(content: Content, value: unknown): Content {
   const isPlain = value === undefined || value === null || typeof value === 'number' || typeof value === 'boolean'

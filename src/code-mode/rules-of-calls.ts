@@ -3,10 +3,7 @@ import type { AgentRules } from '../agent/types/options.ts'
 
 type CallRules = Required<Pick<AgentRules<never>, 'hooks' | 'plan' | 'around' | 'guardrails'>>
 
-/**
- * Returns the run's hooks, guardrails, and entries of `plan` and `around` that apply to tool calls. They also apply to the calls of a
- * script.
- */
+/** Returns the run's hooks, guardrails, and entries of `plan` and `around` that apply to tool calls, for the calls of a script. */
 export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   const { rules = {} } = agent
   return {
@@ -17,9 +14,7 @@ export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   }
 }
 
-/**
- * Copies objects, each with only its name and the members in `names`. Skips duplicates, and objects without a function among these members.
- */
+/** Copies objects with only `name` and the members in `names`. Skips objects that have no function among these members. */
 function only<One extends { readonly name?: string }, Name extends keyof One & string>(
   names: readonly Name[],
   ...lists: readonly (readonly One[] | undefined)[]

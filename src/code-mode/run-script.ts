@@ -14,7 +14,6 @@ import { rulesOfCalls } from './rules-of-calls.ts'
 import { bodyOf } from './script-body.ts'
 import { scriptLoop, scriptModel } from './script-loop.ts'
 
-/** A script and its limits. */
 export interface GivenScript {
   /** The tool that runs the script. */
   name: string
@@ -27,21 +26,18 @@ export interface GivenScript {
 /** Maximum size of one call's result in a script, in bytes. */
 const mostResultBytes = 1024 * 1024
 
-/** The return value of `run_script`. */
 export interface ScriptResult {
   /** The value that the script returned. Absent if the script returned nothing. */
   value?: Json
   /** The text that the script printed. Absent if the script printed nothing. */
   output?: string
-  /**
-   * Notes on calls whose arguments were changed before the call ran. Absent if every call ran with the arguments that the script passed.
-   */
+  /** Notes for the model on calls whose arguments a hook or an approver has changed. */
   notes?: string[]
 }
 
 /**
- * Runs a script as a nested run in which the script takes the place of the model. Its calls are therefore carried out, approved, recorded
- * and replayed like the calls of a nested agent, under the rules of the outer run.
+ * Runs a script as a nested run in which the script takes the place of the model. Its calls are approved, recorded and replayed like the
+ * calls of a nested agent, under the rules of the outer run.
  */
 export async function executeScript(script: GivenScript, ctx: ToolContext): Promise<ScriptResult | Question> {
   const { name, code: written, scriptBytes } = script
@@ -62,7 +58,7 @@ export async function executeScript(script: GivenScript, ctx: ToolContext): Prom
     if (paused === undefined) return conclude(await runner.run(bodyOf(written), { ...options, runId: ctx.idempotencyKey }))
     return conclude(await runner.resume(paused.state ?? paused.runId, { ...options, decisions: decisionsIn(ctx.answer) }))
   } catch (error) {
-    // Invalid decisions have had no effect, so the script asks for them again.
+    // The decisions were invalid and had no effect, so the script asks for decisions again.
     if (paused === undefined || !(error instanceof InvalidOptionError)) throw endedOutside(error, ctx)
     return questionOf({ ...paused, problem: error.message })
   }
@@ -103,7 +99,7 @@ function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 
-/** The start of the error message of a run that a guardrail stopped. */
+/** The text with which the error message of a stopped run starts, before the guardrail's reason. */
 const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 
 /** Caches the JSON of returned values, because stringifying a large value again would block the event loop. */

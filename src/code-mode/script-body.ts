@@ -1,6 +1,6 @@
 /**
- * Matches a script that consists of one function. A script that starts with a named function doesn't match, because it usually calls that
- * function afterwards.
+ * Matches a script that consists of one function. A named function doesn't match, because a script that starts with one usually calls it on
+ * a later line.
  */
 const functionStart = /^(?:async\s*)?(?:function\s*\(|\([^()]*\)\s*(?::[^={]{1,200})?=>|[\w$]+\s*=>)/
 const calledStart = /^\(\s*(?:async\b|function\b|\([^()]*\)\s*=>)/
@@ -8,7 +8,7 @@ const calledEnd = /\)\s{0,20}\(\s{0,20}\)$/
 
 /**
  * Returns the body of a script. The model is asked for a function body, but it may write the whole function or put the code in a code
- * fence. The line numbers stay the same, because people who decide on a call see its line number.
+ * fence. Keeps line numbers, because people who decide on a call see the line of the call.
  */
 export function bodyOf(written: string): string {
   const code = withoutFence(written)
@@ -19,7 +19,7 @@ export function bodyOf(written: string): string {
   return code
 }
 
-/** Removes the code fence. Its first line becomes an empty line, so that line numbers stay the same. */
+/** Removes the code fence. Keeps line numbers: the opening fence becomes an empty line. */
 function withoutFence(written: string): string {
   const fenced = written.trim()
   const lineEnd = fenced.indexOf('\n')

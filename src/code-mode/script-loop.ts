@@ -17,25 +17,27 @@ import type { RoundCall } from '../tools/sandbox/vm/vm-worker.ts'
 import { textForScript } from './result-values.ts'
 
 const longestLine = 200
-/** Maximum number of characters of a failed script's output that are shown. */
+/** Maximum length of the output that the error of a failed script shows, in characters. */
 const shownOutput = 2_000
 /** Maximum number of calls to list in the error of a script that can't continue. */
 const mostToldCalls = 20
 
-/** Identifies the script as the "model" of its turns. */
+/** Named as the model in the turns of a script. */
 const scriptItself = {
   provider: 'script',
   model: 'javascript',
   capabilities: { nativeTools: true, reportsCost: true },
 }
 
-/** Returns the model of a run whose turns come from a script. A tool that asks a model uses the model of the outer run instead. */
+/**
+ * Returns the model of a run whose turns come from a script. A tool that asks the run's model gets `outside`, the model of the outer run.
+ */
 export function scriptModel(outside: ChatModel): ChatModel {
   const generate = () => Promise.reject(new Error('A script is not asked as a model.'))
   return { ...scriptItself, generate, forTurn: () => outside.forTurn?.() ?? outside }
 }
 
-/** The loop of a run whose turns come from a script. Everything else works as if a model had made the calls. */
+/** The loop of a run whose turns come from a script instead of a model. */
 export function scriptLoop(limits: InlineLimits): Loop {
   return async (execution) => {
     const { durable, layers, state } = execution
@@ -109,7 +111,7 @@ class ScriptTurns {
     })
   }
 
-  /** Runs the script as a model request, so that a recorder records the script's calls as responses of a model. */
+  /** Runs the script until its next turn. A recorder records the turn like a response of a model. */
   async #ask(place: Place): Promise<ModelResponse> {
     const { run } = this.#execution
     const { recorder } = run
@@ -136,9 +138,7 @@ class ScriptTurns {
     return { text: endText(round, changedCalls(this.#execution)), toolCalls: [], finishReason: 'stop', usage: noUsage }
   }
 
-  /**
-   * Returns the next round of the script. If the script is not running in a VM of this process, starts it again with the recorded results.
-   */
+  /** Returns the next round of the script. If the VM is gone, starts the script again and passes it the recorded results. */
   async #next(): Promise<ScriptRound> {
     const rounds = roundsIn(this.#execution.state)
     const last = rounds.at(-1)
@@ -146,7 +146,7 @@ class ScriptTurns {
     this.#answered = 0
     let next = await this.#vm.start(this.#signal)
     for (const round of rounds) {
-      // If the script fails while it is replayed, for example because of its time limit, the failure is the result.
+      // The script can fail during the replay, for example because of its time limit.
       if ('ok' in next && !next.ok) return next
       const difference = differenceOf(round, next)
       if (difference !== undefined) {
@@ -206,7 +206,7 @@ function carriedOut({ run, state }: Execution): string {
 function changedCalls({ run, state }: Execution): string[] {
   return state.toolCalls.filter(isChanged).map(({ tool, args }) => {
     const { secrets } = run.agent.registry.get(tool) ?? {}
-    // Redacts secrets here, because events and the log show the value of `run_script` unredacted.
+    // Secrets are redacted here, because events and the log show the result of `run_script` as it is.
     const shown = secrets === undefined ? args : redact(args, new Set(secrets))
     return `\`${tool}\` was run with other arguments: ${JSON.stringify(shown)}`
   })
@@ -243,7 +243,6 @@ function recordedCall({ call, name, json }: RoundCall): RecordedCall {
   return { call, name, digest: digestOf(`${name} ${json}`).slice(0, 16) }
 }
 
-/** Returns the id of a call in the conversation. */
 function idOf({ call }: Pick<RoundCall, 'call'>): string {
   return `call_${call}`
 }
@@ -253,7 +252,7 @@ interface RecordedRound {
   answers: Map<string, { ok: boolean; text: string }>
 }
 
-/** Returns the calls that the script has made, with their results, in order. */
+/** Returns the recorded rounds of the script, each with its calls and their results. */
 function roundsIn({ history, toolCalls }: Pick<LoopState, 'history' | 'toolCalls'>): RecordedRound[] {
   const argsOf = new Map(toolCalls.map(({ id, args = {} }) => [id, args]))
   const rounds: RecordedRound[] = []

@@ -4,7 +4,7 @@ import { resultText } from '../tools/result-text.ts'
 import type { AnyTool, ApprovalContext, ToolContext, ToolDefinition } from '../tools/tool.ts'
 import { exactText } from './result-values.ts'
 
-/** A set of tools for scripts. Its results contain values that a script can read. */
+/** A set of tools for scripts. Their results are texts that a script can parse. */
 export class ScriptTools implements ToolSet {
   readonly #set: ToolSet
   readonly #made = new WeakMap<AnyTool, AnyTool>()
@@ -46,8 +46,8 @@ export class ScriptTools implements ToolSet {
 }
 
 /**
- * Returns a tool whose result texts let a script read the exact values. The returned tool has all members of the original; functions are
- * called with the original as `this`.
+ * Returns a copy of the tool whose results are texts that a script can parse. The functions of the copy are called with the original as
+ * `this`.
  */
 function withExactResults(tool: AnyTool): AnyTool {
   const { approval } = tool
@@ -61,8 +61,8 @@ function withExactResults(tool: AnyTool): AnyTool {
 }
 
 /**
- * Returns a tool's return value as a script gets it: as data if the tool has an `outputSchema` or belongs to an MCP server, otherwise as
- * content.
+ * Returns the content that a script reads. Structured data, of a tool with an `outputSchema` or of an MCP server, is preferred to the text
+ * for models.
  */
 function contentFor(tool: AnyTool, value: unknown): Content {
   const data = tool.outputSchema !== undefined ? value : isJsonObject(value) && 'content' in value ? value.structured : undefined

@@ -1,4 +1,4 @@
-/** The meaning of a character for the end of a sentence. */
+/** How a character affects where a sentence ends. */
 export type CharacterKind =
   | 'lower'
   | 'upper'
@@ -9,17 +9,19 @@ export type CharacterKind =
   | 'newline'
   /** The full stop `.`, which may end a sentence. */
   | 'stop'
-  /** The ellipsis `…`, which ends a sentence if another one starts after it. */
+  /** The ellipsis `…`, which ends a sentence if another sentence starts after the ellipsis. */
   | 'ellipsis'
   /** The marks `!` and `?`, which end a sentence except inside URLs and code. */
   | 'mark'
   /** The character `。` and similar characters, which always end a sentence. */
   | 'end'
-  /** A closing bracket or quote, or the end of an emphasis in Markdown. It belongs to the sentence whose last mark it follows directly. */
+  /**
+   * A closing bracket or quote, or the end of an emphasis in Markdown. Directly after the end of a sentence, it belongs to that sentence.
+   */
   | 'closer'
   /** A quote that opens in some languages and closes in others. */
   | 'quote'
-  /** A character that continues the sentence if it directly follows a possible end. */
+  /** A comma or similar character. Directly after a full stop or another mark, it shows that the sentence continues. */
   | 'comma'
   | 'emoji'
   /** A character that belongs to the preceding one: accents, variation selectors, joiners. */

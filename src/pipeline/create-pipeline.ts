@@ -2,7 +2,7 @@ import { toModel } from '../agent/options.ts'
 import { checkOptionNames } from '../core/check-options.ts'
 import { AnthropicPipeline, isServedBy, LLMPipeline, type PipelineOptions, pipelineOptionNames } from './pipeline.ts'
 
-/** A pipeline for any provider. While its model belongs to the Messages API, it behaves like an `AnthropicPipeline`. */
+/** A pipeline for any provider. If its model is switched to the Messages API, it behaves like an `AnthropicPipeline`. */
 class SwitchedPipeline<Context> extends LLMPipeline<Context> {
   protected override streamsByDefault(hasTools: boolean): boolean {
     return !hasTools || isServedBy(this.model, 'anthropic') !== true
@@ -10,8 +10,8 @@ class SwitchedPipeline<Context> extends LLMPipeline<Context> {
 }
 
 /**
- * Creates the pipeline for the model's provider. The pipeline still works if a `switchableModel` is switched to another provider later.
- * Throws the same errors as the constructor of that pipeline.
+ * Creates the pipeline for the model's provider. It also works after a `switchableModel` is switched to another provider. Throws the errors
+ * of the `LLMPipeline` constructor.
  */
 export function createPipeline<Context = unknown>(options: PipelineOptions<Context>): LLMPipeline<Context> {
   checkOptionNames(options, pipelineOptionNames, '`createPipeline`')

@@ -1,11 +1,11 @@
 import type { CharacterKind } from './characters.ts'
 import type { WordLists } from './languages.ts'
 
-/** The meaning of a full stop, judged by the word before it. */
+/** Whether a full stop ends the sentence, judged by the word before it. */
 export type StopMeaning =
   /** The full stop does not end the sentence. */
   | 'inside'
-  /** The full stop ends the sentence if the next word often starts sentences. */
+  /** The full stop ends the sentence only if the next word is one that often starts sentences. */
   | 'either'
   /** The full stop does not end the sentence before a number. */
   | 'before-number'
@@ -17,9 +17,9 @@ export type StopMeaning =
 /** The length limit of a stored word. A longer word can't be a list number or an initial. */
 const maxWordLength = 24
 
-/** The facts about the words of a sentence so far that are needed to judge a full stop. Their size is constant. */
+/** Remembers what is needed of the words of a sentence to judge the next full stop. Uses constant memory. */
 export class WordContext {
-  /** The letters, digits and full stops at the current position; `''` after any other character. */
+  /** The current word so far, with its digits and full stops. `''` between words. */
   #word = ''
   /**
    * The word before the current one, in lower case, with its full stop if it has one. Several abbreviated words are joined: `i. d.` becomes
@@ -30,7 +30,7 @@ export class WordContext {
   #count = 0
   /** The character directly before the current word. */
   #before = ''
-  /** Whether the last character before the current word is a colon, ignoring spaces. */
+  /** Whether a colon precedes the current word, spaces aside. */
   #behindColon = false
   #last = ''
   #isAddress = false
@@ -51,7 +51,6 @@ export class WordContext {
     return this.#behindLetter
   }
 
-  /** Whether the position is inside a URL. */
   get isAddress(): boolean {
     return this.#isAddress
   }
@@ -94,7 +93,7 @@ export class WordContext {
     const joined = this.#previous.endsWith('.') ? this.#previous + word : word
     if (word === '' || word.length >= maxWordLength) return 'end'
     if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
-    // A list number, which is spoken together with its item, or an initial.
+    // A number or a single letter at the start is the number of a list item, or an initial.
     if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
     if (word === '1' && this.#behindColon && this.#before !== ':') return 'inside'
     if (lists.beforeOrdinals.has(this.#previous) && /^(\d+|[IVXLC]+)$/.test(this.#word)) return 'either'

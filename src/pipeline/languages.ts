@@ -1,13 +1,13 @@
 /**
- * Words of one language that help to distinguish the full stop of an abbreviation or an ordinal from the end of a sentence. Words may be in
- * upper or lower case, and are written without their last full stop; `z.b` matches both `z.B.` and `z. B.`.
+ * Words of one language that help to distinguish the full stop of an abbreviation or an ordinal from the end of a sentence. Case is
+ * ignored. Words are written without their last full stop: `z.b` matches both `z.B.` and `z. B.`.
  */
 export interface SentenceLanguage {
   /** Abbreviations that never end a sentence: `e.g`, `bzw`. */
   inside?: readonly string[]
   /** Abbreviations that end a sentence only if one of `starters` follows. Single letters and `U.S.` always belong to this group. */
   either?: readonly string[]
-  /** Abbreviations before numbers: `Fig. 3`. Before any other word, they count as ordinary words. */
+  /** Abbreviations that don't end a sentence if a number follows: `Fig. 3`. */
   beforeNumbers?: readonly string[]
   /** Words that often start a sentence and are rarely names. */
   starters?: readonly string[]
@@ -87,7 +87,7 @@ export const sentenceLanguages: Readonly<Record<'en' | 'de' | 'fr' | 'es', Sente
   es: spanish,
 }
 
-/** Merged languages, prepared for lookup. */
+/** The words of all languages, as sets. */
 export type WordLists = Readonly<Record<keyof SentenceLanguage, ReadonlySet<string>>>
 
 export function mergeLanguages(languages: readonly SentenceLanguage[]): WordLists {

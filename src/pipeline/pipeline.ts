@@ -20,8 +20,9 @@ import { LiveSpeech, Speaker } from './speech.ts'
 
 interface SpeechSettings {
   /**
-   * Whether to also publish the text that the model writes before it calls tools, as the text arrives. If false while tools are bound, only
-   * the final text is published, at the end of a turn without calls. Without tools, text is always published as it arrives. Default: false.
+   * Whether to publish the text of every turn as it arrives, including text that the model writes before it calls tools. If false, a
+   * pipeline with tools publishes only the final text, when it is complete. Without tools, text is always published as it arrives. Default:
+   * false.
    */
   speakInterim?: boolean
 }
@@ -62,7 +63,7 @@ export class LLMPipeline<Context = unknown> {
 
   /** Throws the errors of the `AgentRunner` constructor, and `invalid_option` for invalid `sentences`. */
   constructor(all: PipelineOptions<Context>) {
-    // A subclass may have its own options.
+    // A subclass may add options of its own, so only mistyped names are refused.
     const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames
     check(all, pipelineOptionNames, '`LLMPipeline`')
     const { speakInterim = false, sentences, tools, ...options } = all
@@ -92,18 +93,18 @@ export class LLMPipeline<Context = unknown> {
     this.#registry = registry
   }
 
-  /** Whether there is a tool to call now. Tools that were registered or removed after binding are taken into account. */
+  /** Whether the bound registry has a tool at the moment. */
   hasTools(): boolean {
     return holdsTools(this.#registry)
   }
 
   /**
-   * Answers once, and settles when every sentence has been published. Resolves and rejects as `AgentRunner.run` does. Tools given here
-   * replace the bound tools.
+   * Runs once, like `AgentRunner.run`, and publishes the sentences of the answer. The promise settles after the last sentence. Tools given
+   * here replace the bound tools.
    *
    * An abort stops the speech at once, even during an answer. The unfinished sentence of an aborted or failed response is not published.
-   * The sentences of an answer that is held back until it is final follow `RUN_END`; other sentences are published as the text arrives.
-   * Subscribe before calling `generate`, or sentences may be missed.
+   * Final text that was not published as it arrived (see `speakInterim`) is published after `RUN_END`. Subscribe before calling `generate`,
+   * or sentences may be missed.
    */
   generate(input: RunInput, ...options: RunArguments<Context, PipelineRunOptions<Context>>): Promise<RunResult>
   async generate(input: RunInput, all: PipelineRunOptions<Context> = {}): Promise<RunResult> {
@@ -150,7 +151,7 @@ export class LLMPipeline<Context = unknown> {
   }
 
   /**
-   * Whether to stream responses if neither the pipeline nor the call specifies it. Default: true.
+   * Whether to stream responses if the option `stream` is set neither for the pipeline nor for the call. Default: true.
    *
    * Contract: called once by each `generate`, synchronously. If it throws, `generate` rejects.
    */
@@ -160,8 +161,8 @@ export class LLMPipeline<Context = unknown> {
 }
 
 /**
- * A pipeline for the Messages API: with tools bound, it requests complete responses unless `stream: true` is set. After a `switchableModel`
- * is switched to a provider with another API, the pipeline streams.
+ * A pipeline for the Messages API. With tools, it requests complete responses unless `stream: true` is set. After a `switchableModel` is
+ * switched to a provider with another API, the pipeline streams.
  */
 export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   protected override streamsByDefault(hasTools: boolean): boolean {
@@ -179,8 +180,8 @@ function holdsTools(registry: ToolSet | null): boolean {
 }
 
 /**
- * The model's final text: its answer, including one requested at a limit, or its refusal. Returns `''` for a run that ended in any other
- * way: text before calls is not final, and an aborted or interrupted text is incomplete.
+ * Returns the model's answer or refusal. Returns `''` for a run that ended in any other way, because its last text is not final or not
+ * complete.
  */
 function finalText({ newMessages, stopReason, error }: RunResult): string {
   if (stopReason === 'aborted' || stopReason === 'deadline' || (error !== undefined && error.code !== 'refusal')) return ''

@@ -15,7 +15,7 @@ export interface SentenceOptions {
 
 const sentenceOptionNames: OptionNames<SentenceOptions> = { languages: true, abbreviations: true }
 
-/** A position at which the sentence may have ended, with the facts about the following text that decide whether it did. */
+/** A position at which the sentence may have ended. The text after it decides. */
 interface PossibleEnd {
   kind: 'stop' | 'ellipsis' | 'mark' | 'end'
   meaning: StopMeaning
@@ -23,19 +23,18 @@ interface PossibleEnd {
   isStopped: boolean
   /** Whether a closing quote or bracket followed. */
   isClosed: boolean
-  /** Whether spaces or an emoji followed at some point. */
+  /** Whether a space or an emoji followed. */
   isSpaced: boolean
-  /** Whether there are spaces between the end and the current position. */
+  /** Whether only spaces lie between the end and the current position. */
   hasGap: boolean
-  /** The kind of character directly before the end. */
   behind: 'word' | 'letter' | 'address' | 'other'
-  /** The start of the following word, if that word decides. */
+  /** The start of the following word. Set if this word decides whether the sentence ended. */
   word?: string
 }
 
 type Judgement = 'ends' | 'goes-on' | 'read-word'
 
-/** The length limit of a following word. No list contains a longer word. */
+/** Only this number of characters of a following word is stored. No list contains a longer word. */
 const maxFollowerLength = 24
 
 /**
@@ -46,15 +45,14 @@ const maxFollowerLength = 24
  * (as in rule SB8 of https://unicode.org/reports/tr29/). A full stop after an abbreviation, an initial, an ordinal or the number of a list
  * item doesn't end the sentence. Closing quotes and brackets, and emoji, belong to the sentence before them.
  *
- * Sentences are the exact text without surrounding white space. They don't depend on how the text is split into pieces. A sentence is
- * returned as soon as the next character (rarely, the next word) shows that the sentence has ended. The time is linear in the length of the
- * text.
+ * A sentence is returned unchanged except for white space around it, as soon as the next character (rarely, the next word) shows that it
+ * has ended. The sentences don't depend on how the text is split into pieces. The time is linear in the length of the text.
  */
 export class SentenceSplitter {
   readonly #lists: WordLists
   readonly #words = new WordContext()
   readonly #quotes = new OpenQuotes()
-  /** The current sentence, up to its possible end if there is one. */
+  /** The current sentence so far, without the text after a possible end. */
   #sentence = new TextBuffer()
   #possibleEnd: PossibleEnd | undefined
   /** The text after the possible end. */
@@ -62,9 +60,7 @@ export class SentenceSplitter {
   /** The first half of a surrogate pair. Its second half has not arrived yet. */
   #half = ''
 
-  /**
-   * `options` are the options of this splitter, or another splitter whose options to use. Throws `invalid_option` for an unknown language.
-   */
+  /** If another splitter is passed, its options are used. Throws `invalid_option` for an unknown language. */
   constructor(options: SentenceOptions | SentenceSplitter = {}) {
     this.#lists = options instanceof SentenceSplitter ? options.#lists : listsOf(options)
   }
@@ -149,7 +145,10 @@ export class SentenceSplitter {
     }
   }
 
-  /** Judges a character after a possible end. Returns `takes` if the end moves behind the character, and `waits` if more text is needed. */
+  /**
+   * Judges a character after a possible end. `takes`: the character belongs to the sentence, so the end moves behind it. `waits`: more text
+   * is needed.
+   */
   #follow(end: PossibleEnd, character: string, kind: CharacterKind): Judgement | 'takes' | 'waits' {
     if (end.word !== undefined) {
       if (kind !== 'lower' && kind !== 'upper' && kind !== 'letter' && kind !== 'joiner') return this.#judgeWord(end, character)

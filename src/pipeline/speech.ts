@@ -28,12 +28,12 @@ export class Speaker {
     this.#publish(this.#splitter.push(text), iteration)
   }
 
-  /** Called when a text was cut off and starts again. Its unfinished sentence is not published. */
+  /** Drops the unfinished sentence. Called when a response is discarded and requested again. */
   beginAgain(): void {
     this.#splitter.end()
   }
 
-  /** Called when the text is complete. Publishes the rest of the text. */
+  /** Publishes the rest of the text. */
   finish(iteration: number): void {
     this.#publish(this.#splitter.end(), iteration)
   }
@@ -48,8 +48,8 @@ export class Speaker {
 }
 
 /**
- * Passes the text of runs to their speakers while it arrives. This class listens to the bus only while there is a run to follow, because a
- * response that broke off can't be requested again once its text has listeners.
+ * Passes the text of runs to their speakers while it arrives. Listens to the bus only while a run is followed: a response whose text has
+ * listeners can't be requested again after it breaks off.
  */
 export class LiveSpeech {
   readonly #bus: EventBus
@@ -75,7 +75,8 @@ export class LiveSpeech {
   #subscribe(): void {
     this.#unsubscribe = [
       this.#bus.on(Event.TEXT_DELTA, ({ text }, { runId, iteration }) => this.#speakers.get(runId)?.say(text, iteration)),
-      // The unfinished sentence of a failed or aborted turn is not published. A response that was cut off may be continued.
+      // The last sentence of a failed turn is not published. A response that was cut off may be continued, so its last sentence has to
+      // wait.
       this.#bus.on(Event.MODEL_END, ({ finishReason, errorCode }, { runId, iteration }) => {
         const isWhole = finishReason !== 'content_filter' && finishReason !== 'length' && errorCode === undefined
         if (isWhole) this.#speakers.get(runId)?.finish(iteration)

@@ -29,8 +29,8 @@ import { withoutUndefined } from '../core/messages.ts'
 import { processClock } from '../core/time/process-clock.ts'
 
 /**
- * Creates sessions in memory, for tests and for applications that can afford to lose conversations when the process ends. Conversations
- * stored by `sqliteSessions` and `postgresSessions` survive the process. Throws `invalid_option`.
+ * Creates sessions in memory, for tests and for applications that can afford to lose conversations when the process ends. See
+ * `sqliteSessions` and `postgresSessions` for conversations that survive the process. Throws `invalid_option` for invalid options.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, sessions: memorySessions() })
@@ -65,7 +65,7 @@ interface Entry {
   updatedAt: number
 }
 
-/** The memory shared by several stores. Like a disk, it continues to exist when a store is closed. */
+/** The memory that several stores share, like a disk. It outlives a closed store. */
 export class SessionMemory {
   /** Sessions by id, the most recently changed last. */
   readonly entries: Map<string, Entry> = new Map()
@@ -73,7 +73,7 @@ export class SessionMemory {
   made = 0
 }
 
-/** The view that one process has of the memory. */
+/** A store on the memory. Several stores on the same memory act like several processes. */
 export class MemorySessionStore implements SessionStore {
   readonly #memory: SessionMemory
   readonly #expireAfterMs: number
@@ -96,7 +96,7 @@ export class MemorySessionStore implements SessionStore {
     if (refused !== undefined) return refused
     const entry = found ?? this.#make(id)
     const token = crypto.randomUUID()
-    // Keeps the draft of the waiting run until the resumed run has made a change. If the process dies before that, the run waits again.
+    // Keeps the draft of the waiting run until the resumed run has made a change. If its process dies before that, the run waits again.
     const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
     const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : processClock.now())
     entry.hold = { runId, durable, epoch, token, owner: this.#owner, draft, resumedAt: resumed }
@@ -210,7 +210,7 @@ export class MemorySessionStore implements SessionStore {
   #make(id: string): Entry {
     const now = processClock.now()
     for (const entry of this.#memory.entries.values()) {
-      // The following sessions have all been changed later, so they have not expired either.
+      // The sessions are ordered by their last change, so none of the others has expired.
       if (entry.updatedAt > now - this.#expireAfterMs) break
       if (this.#isExpired(entry)) this.#memory.entries.delete(entry.id)
     }
@@ -220,7 +220,7 @@ export class MemorySessionStore implements SessionStore {
     return made
   }
 
-  /** Appends messages and releases the session. */
+  /** Stores new messages and releases the session. `at`: the number of earlier messages to keep. */
   #add(entry: Entry, { messages, compaction, at }: Added): void {
     if (at !== undefined) entry.messages.splice(at)
     if (at !== undefined || compaction !== undefined) entry.compaction = compaction

@@ -7,18 +7,17 @@ import { TurnModel } from './turn-model.ts'
 
 /** The callbacks that LangChain's agent calls while it runs. */
 export interface AgentHost {
-  /** Runs one model turn. Rejects if there is no reply to continue with; the agent then rejects too. */
+  /** Runs one model turn. Rejects if the model gives no reply; the agent then rejects, too. */
   takeTurn(messages: readonly BaseMessage[]): Promise<AIMessage>
   /** Runs one call of the last turn. LangChain requests all calls of a turn at once. Must not reject. */
   answerCall(id: string, name: string): Promise<ToolMessage>
   /**
-   * Called before every turn: once the calls of the previous turn are answered, and also after a turn without calls. Returns messages to
-   * add before the model is asked, or undefined to end the loop.
+   * Called before every turn, when the calls of the previous turn have results. Returns messages to add to the conversation, or undefined
+   * to end the loop.
    */
   beginTurn(): Promise<BaseMessage[] | undefined>
 }
 
-/** The part of LangChain's agent that is used. */
 interface LangChainAgent {
   invoke(state: { messages: BaseMessage[] }, config: { recursionLimit: number; maxConcurrency: number }): Promise<unknown>
 }
@@ -38,8 +37,8 @@ const createLangChainAgent: CreateAgent = (parts) => createAgent(parts)
 const nodesAnIteration = 3
 
 /**
- * Runs LangChain's agent over `messages` until it ends. Its tools are created per call, because tools may be added and removed during a
- * run, and a call of a missing tool must be answered as well.
+ * Runs LangChain's agent over `messages` until it ends. A tool is created for each call, because tools may be added or removed during a
+ * run, and calls of unknown tools need a result, too.
  */
 export async function runAgent(
   host: AgentHost,
@@ -73,15 +72,12 @@ export async function runAgent(
     // The run stores its own state. Without this setting, an outer LangChain agent would also store it.
     checkpointer: false,
   })
-  // Sets both limits, because LangChain would otherwise use those of an outer agent, or defaults that end a long run too early. The run has
-  // its own limits.
+  // The run enforces its own limits. Unless both options are set here, LangChain uses the limits of an outer agent, or defaults that end a
+  // long run too early.
   await agent.invoke({ messages }, { recursionLimit: nodesAnIteration * (mostIterations + 2), maxConcurrency: Number.MAX_SAFE_INTEGER })
 }
 
-/**
- * Creates a tool that accepts any arguments. The arguments were already parsed and validated when the turn was planned, and LangChain words
- * its errors for the model differently.
- */
+/** Creates a tool that accepts any arguments, because the run has already validated them. */
 function toolFor(host: AgentHost, { id = '', name }: { id?: string; name: string }): DynamicStructuredTool {
   return new DynamicStructuredTool({ name, description: '', schema: { type: 'object' }, func: () => host.answerCall(id, name) })
 }

@@ -8,11 +8,11 @@ interface Dispatch {
   isBegun: boolean
   /** Resolved when LangChain requests the call. */
   begun: PromiseWithResolvers<void>
-  /** Resolved with the call's record, unless the call has to wait for a decision. */
+  /** Resolved with the call's record. Never resolved if the call has to wait for a decision. */
   ended: PromiseWithResolvers<ToolCallRecord>
 }
 
-/** The calls of one turn. Each call starts when LangChain requests it; approvals, lanes and events work as in every other round. */
+/** The calls of one turn. Each call starts when LangChain requests it. */
 export class DispatchedRound {
   /** Resolves with the round's result once every call has run or the run is interrupted. */
   readonly result: Promise<ToolRound>

@@ -12,8 +12,8 @@ import { DispatchedRound } from './dispatched-round.ts'
 import { stateId, toAIMessage, toLangChain, toToolMessage } from './messages.ts'
 
 /**
- * How long to wait for LangChain to end after the run is interrupted, in milliseconds. After that, LangChain's loop is abandoned: whatever
- * it still does, an interrupted run sends no requests and runs no calls.
+ * How long to wait for LangChain to end after the run is interrupted, in milliseconds. After that, LangChain's loop is abandoned. It can do
+ * no harm: an interrupted run sends no requests and runs no calls.
  */
 const graceMs = 50
 
@@ -36,7 +36,7 @@ class LangChainRun implements AgentHost {
   #place: Place = { iteration: 1 }
   /** The number of messages in LangChain's state, including messages that LangChain is about to add. */
   #known: number
-  /** The last reply, until its calls are answered and the next step is decided. */
+  /** The last reply, while its calls run. */
   #open: { turn: Reply; round: DispatchedRound | undefined } | undefined
   #ending: Ending | undefined
 
@@ -49,7 +49,7 @@ class LangChainRun implements AgentHost {
     const { run, state } = this.#execution
     let failure: unknown
     const messages = state.history.slice().map(toLangChain)
-    // Allows one request beyond the limit of iterations. That request asks for the final answer when the limit is reached.
+    // One request more than the limit, because a run that reaches the limit may ask once more for a final answer.
     const agent = runAgent(this, messages, run.limits.maxIterations + 1, create).catch((error: unknown) => {
       failure = error
     })
@@ -57,7 +57,7 @@ class LangChainRun implements AgentHost {
     if (run.interruption !== undefined) await pTimeout(agent, { milliseconds: graceMs, fallback: () => undefined })
     if (this.#ending !== undefined) return this.#ending
     const ending = run.interruption === undefined ? this.#failed(failure) : { stopReason: run.interruption }
-    // After LangChain's loop has ended, nothing receives the results of running calls.
+    // LangChain's loop has ended, so nothing would receive the results of calls that are still running.
     run.interrupt('aborted')
     const open = this.#open
     const round = await open?.round?.result
@@ -125,15 +125,15 @@ class LangChainRun implements AgentHost {
   }
 }
 
-/** Returns the error that LangChain's tracing sees for a turn without a reply. */
+/** Returns the error for a turn without a reply. It is visible only in LangChain's tracing. */
 function noReply(turn: Turn): ToolloopError {
   if (turn.kind === 'failed' || turn.kind === 'refused') return new ToolloopError(turn.error.code, turn.error.message)
   return new ToolloopError('aborted', 'The run was interrupted')
 }
 
 /**
- * Checks that LangChain's state has the same messages as the run. The model gets the run's messages. If LangChain's state had
- * other messages, LangChain's loop would make decisions about another conversation.
+ * Checks that LangChain's state has the same messages as the run. With other messages, LangChain's loop would make its decisions for
+ * another conversation.
  */
 function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[]): void {
   const given = messages.map(({ id }) => id)

@@ -20,9 +20,8 @@ export function stateId(message: ChatMessage, position: number): string {
 }
 
 /**
- * Converts a message for LangChain's state. Some data has no equivalent there: a call's arguments as the model wrote them, the fact that
- * they could not be parsed, and data that the provider requires back. The original message keeps this data, and models are always sent the
- * original.
+ * Converts a message for LangChain's state. The result is not sent to models: LangChain's format has no place for the arguments of a call
+ * as the model wrote them, or for data that the provider requires back.
  */
 export function toLangChain(message: ChatMessage, position: number): BaseMessage {
   const id = stateId(message, position)
@@ -59,8 +58,8 @@ function stateName(tool: string): string {
 }
 
 /**
- * Converts a call, even one with unreadable arguments. As an entry of `invalid_tool_calls`, such a call would stay unanswered by
- * LangChain's loop.
+ * Converts a call. Unreadable arguments are replaced by an empty object, because LangChain's loop would never run an entry of
+ * `invalid_tool_calls`.
  */
 function callOf({ id, function: { name, arguments: json } }: ToolCall): { id: string; name: string; args: object; type: 'tool_call' } {
   const parsed = parseArguments(json)

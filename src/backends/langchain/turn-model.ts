@@ -2,18 +2,15 @@ import { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import type { ChatResult } from '@langchain/core/outputs'
 
-/** Runs one model turn. Rejects if there is no reply to continue with. */
+/** Runs one model turn. Rejects if the model gives no reply. */
 export type TakeTurn = (messages: readonly BaseMessage[]) => Promise<AIMessage>
 
-/**
- * The model that LangChain's loop asks. It runs a turn, so the request goes to the run's own model, with its driver, retries and events.
- * Tools and settings are those of the run.
- */
+/** The model that LangChain's loop asks. A request to it runs a turn, with the run's own model, tools and settings. */
 export class TurnModel extends BaseChatModel {
   readonly #takeTurn: TakeTurn
 
   constructor(takeTurn: TakeTurn) {
-    // Pins LangChain's message format, because messages must come back unchanged. An environment variable could change the format.
+    // Fixes LangChain's message format, which an environment variable could change.
     super({ outputVersion: 'v0' })
     this.#takeTurn = takeTurn
   }
@@ -22,7 +19,7 @@ export class TurnModel extends BaseChatModel {
     return 'toolloop'
   }
 
-  /** The turn sends the tools of the run, so LangChain's copy of them is ignored. */
+  /** LangChain's list of tools is ignored, because a turn sends the tools of the run. */
   override bindTools(): this {
     return this
   }

@@ -38,10 +38,10 @@ const mostValues = 30
 /** Returns the name under which the connections of a pool prepare a statement. Returns undefined if the statement is not prepared. */
 function preparedName(text: string, prepared: Map<string, string>): string | undefined {
   const known = prepared.get(text)
-  // Skips statements that return all columns: such a prepared statement fails after another process has added a column.
+  // Statements with `*` are not prepared, because a prepared `SELECT *` fails once another process has added a column.
   if (known !== undefined || prepared.size >= mostPrepared || /(SELECT|RETURNING) \*/i.test(text)) return known
-  // The name contains a digest of the text. Numbers could conflict: clients that share a session through a pooler could give the same
-  // number to different statements.
+  // The name is a digest of the text. With numbers as names, two clients that share a session through a pooler could use the same name for
+  // different statements.
   const name = `toolloop_${digestOf(text).slice(0, 32)}`
   prepared.set(text, name)
   return name
@@ -61,7 +61,7 @@ function prepareStatements(client: PoolClient, prepared: Map<string, string>): v
   })
 }
 
-/** Creates a connection pool. If a connection is lost, the process survives: the next statement fails or gets another connection. */
+/** Creates a connection pool. A lost connection doesn't end the process: the next statement fails or gets another connection. */
 export function openPool(pg: Pg, { url, connections }: Pick<DatabaseOptions, 'url' | 'connections'>): Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -125,7 +125,7 @@ export class Database {
     }
   }
 
-  /** Makes all later calls fail, as well as all calls that are waiting for the server. */
+  /** Makes later calls fail, and calls that are waiting for the server. */
   close(): void {
     this.#closed = true
   }

@@ -10,7 +10,7 @@ type InContext = ReturnType<typeof AsyncLocalStorage.snapshot>
 /** One execution of a run in this process. A DBOS workflow executes its `work`. */
 class Execution {
   readonly work: () => Promise<ExecutionOutcome>
-  /** Calls a function in the DBOS context of this workflow. It is set when the workflow has started. */
+  /** Calls a function in the async context of this workflow. Undefined until the workflow has started. */
   inWorkflow?: InContext
   /** The reason why nothing more may be recorded. Undefined while recording is allowed. */
   #left: ToolloopError | undefined
@@ -47,7 +47,7 @@ class Execution {
 const executions = new Map<string, Execution>()
 /** Executions that have ended, but whose end DBOS has not recorded yet. */
 const ending = new Map<string, Promise<unknown>>()
-/** Calls a function outside every workflow, so that the DBOS calls in it are not recorded as steps of the caller. */
+/** Calls a function outside any workflow, so that DBOS does not record its calls as steps of a workflow. */
 const outside = AsyncLocalStorage.snapshot()
 /** Launches and shutdowns run one at a time, because DBOS has only one instance in each process. */
 let turn: Promise<unknown> = Promise.resolve()
@@ -57,7 +57,8 @@ let workflow: ((runId: string) => Promise<string>) | undefined
 /** How long a shutdown waits for DBOS to record interrupted executions, in milliseconds. */
 const drainMs = 2_000
 /**
- * The codes of DBOS errors that mean another executor has the workflow: https://github.com/dbos-inc/dbos-transact-ts/blob/main/src/error.ts
+ * The DBOS error codes that mean that another executor has the workflow:
+ * https://github.com/dbos-inc/dbos-transact-ts/blob/main/src/error.ts
  */
 const takenOverCodes = new Set([5, 24, 26])
 
@@ -84,7 +85,7 @@ export class DbosProcess {
     this.#dbos = DBOS
     this.#problem = problem
     try {
-      // This limit of DBOS must never apply, because the journal decides which process resumes a run.
+      // `maxRecoveryAttempts` is so high that it never applies, because the journal limits how often a run is resumed.
       workflow ??= DBOS.registerWorkflow(executeHere, { name: 'toolloop', maxRecoveryAttempts: 1_000_000 })
     } catch (error) {
       throw new InvalidOptionError('launch', `\`dbosJournal\` to be called before \`DBOS.launch\` (${messageOf(error)})`, undefined)
@@ -119,8 +120,7 @@ export class DbosProcess {
         try {
           await outside(() => this.#dbos.launch())
         } catch (error) {
-          // Undoes a partial launch, so that DBOS can be launched again. Errors of this shutdown are ignored, because the error of the
-          // launch is reported.
+          // Shuts DBOS down, so that it can be launched again. Errors of the shutdown are ignored: the error of the launch is thrown.
           await this.#dbos.shutdown().catch(() => {})
           await pool.end()
           throw error
@@ -155,8 +155,8 @@ export class DbosProcess {
     const inCaller = AsyncLocalStorage.snapshot()
     const execution: Execution = new Execution(async () => {
       try {
-        // `inCaller` runs the work in the caller's context, outside the DBOS context. DBOS calls made by a tool are therefore not steps of
-        // this workflow.
+        // `inCaller` leaves the context of the workflow. Without it, DBOS would record calls that a tool makes to DBOS as steps of this
+        // workflow.
         const outcome = await execution.orLeft(inCaller(work))
         resolve(outcome)
         return outcome
@@ -166,7 +166,7 @@ export class DbosProcess {
       }
     })
     executions.set(id, execution)
-    // This handler is needed because the promise may reject before anything awaits it.
+    // Without this handler, a rejection before the `await` below would be unhandled.
     promise.catch(() => {})
     try {
       const start = this.#dbos.startWorkflow(started, { workflowID: id, workflowIDReusePolicy: 'reject' })
@@ -192,7 +192,7 @@ export class DbosProcess {
     const step = async (): Promise<string> => {
       try {
         const value = await inCaller(work)
-        // A promise that never settles keeps DBOS from recording the step of an abandoned execution.
+        // DBOS must not record the step of an abandoned execution, so the step never ends.
         return execution.hasLeft ? await new Promise<never>(() => {}) : value
       } catch (error) {
         thrown = { error }
@@ -207,7 +207,7 @@ export class DbosProcess {
     }
   }
 
-  /** Abandons the workflows for which `isLeft` returns true: DBOS records nothing more of them. */
+  /** Abandons the workflows for which `isLeft` returns true. DBOS records no further steps of these workflows. */
   abandon(isLeft: (id: string) => boolean, problem: ToolloopError): void {
     for (const [id, execution] of executions) if (isLeft(id)) execution.leave(problem)
   }
@@ -245,8 +245,8 @@ export class DbosProcess {
 }
 
 /**
- * The function of every workflow. DBOS also calls it when it recovers a workflow itself. The function then does nothing, because the
- * journal decides which process executes a run.
+ * The function of every workflow. Does nothing if DBOS calls it to recover a workflow, because the journal decides which process executes a
+ * run.
  */
 async function executeHere(id: string): Promise<string> {
   const execution = executions.get(id)
@@ -272,7 +272,7 @@ function takenOver(id: string): ToolloopError {
   )
 }
 
-/** Passes on warnings and errors of DBOS; drops its progress messages. */
+/** Returns a logger for DBOS that drops its progress messages. */
 function loggerOf({ debug, warn, error }: Logger): NonNullable<Parameters<Dbos['DBOS']['setConfig']>[0]['logger']> {
   const at = (log: (fields: object, message: string) => void) => (entry: unknown) => log({}, `DBOS: ${messageOf(entry)}`)
   return { debug: at(debug), info: at(debug), warn: at(warn), error: at(error) }

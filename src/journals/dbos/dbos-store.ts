@@ -33,7 +33,6 @@ export interface DbosStoreOptions {
 const clearAfterMs = 1_000
 const noSteps: StepTotals = { steps: 0, characters: 0 }
 
-/** The parts that are available once the database has been reached. */
 interface Opened {
   runs: RunsTable
   shown: ShownRunsTable
@@ -128,7 +127,7 @@ export class DbosStore implements EngineStore {
     return { status: run.status, steps: [...steps].map(([name, value]) => ({ name, value })) }
   }
 
-  /** The runs that the service lists, called shown runs. They are in the same database. */
+  /** The runs that the service lists, called shown runs. */
   readonly shown: ShownRuns = {
     begin: (...args) => this.#show((shown) => shown.begin(...args)),
     append: async (runId, attempt, news) => {
@@ -173,7 +172,7 @@ export class DbosStore implements EngineStore {
     const id = this.#workflowId(runId, epoch)
     await this.#do((runs) => runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps))
     this.#executing.delete(id)
-    // A decision or a cancellation may have arrived meanwhile; the run then continues at once.
+    // If a decision or a cancellation has arrived while the run was being paused, the run continues at once.
     const taken = await this.take(runId)
     return taken.kind === 'taken' ? taken : undefined
   }
@@ -183,7 +182,8 @@ export class DbosStore implements EngineStore {
     this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
     return this.#dbos.execute(id, async () => {
-      // If another process has taken over the run meanwhile, it could not cancel this workflow, because the workflow did not exist yet.
+      // Another process may have taken over the run before this workflow existed. It could not cancel the workflow then, so the owner is
+      // checked again.
       await this.#ask((runs) => runs.checkOwned(runId, epoch))
       return work(steps)
     })
@@ -211,7 +211,7 @@ export class DbosStore implements EngineStore {
   async #clearNow(): Promise<void> {
     this.#clearTimer = undefined
     const runIds = this.#toClear.splice(0)
-    // If the deletion fails, a later `clear` without a run id deletes these runs, in any process.
+    // Errors are ignored: the next `clear()` without a run id, in any process, deletes these runs.
     if (runIds.length > 0) await this.#deleteAll((runs) => runs.cleared(runIds)).catch(() => {})
   }
 
@@ -222,7 +222,8 @@ export class DbosStore implements EngineStore {
       await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
       await this.#ask((runs) => runs.delete(doomed))
       deleted += doomed.length
-      // Stops after a batch that is not full. Otherwise, runs that end meanwhile could keep the loop running forever.
+      // A batch that is not full is the last one. Continuing until a batch is empty could take forever, because more runs end in the
+      // meantime.
       if (doomed.length < prunedAtOnce) return deleted
     }
   }
@@ -236,12 +237,13 @@ export class DbosStore implements EngineStore {
     clearTimeout(this.#clearTimer)
     if (this.#isOpen) await pTimeout(this.#clearNow(), { milliseconds: clearAfterMs, fallback: () => {} })
     this.#closed = true
-    // If the database is still being opened, closing it ends the wait for the server.
+    // If the database is still being opened, closing it stops the attempts to reach the server.
     if (!this.#isOpen) this.#database.close()
     const opened = await this.#opening?.catch(() => undefined)
     this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
     if (opened !== undefined) {
-      // If the server is unreachable, the owner's lock ends with its connection, and other processes then take over the runs.
+      // Errors are ignored: if the server is unreachable, the lock of this owner is released with its connection, and other processes take
+      // over its runs.
       await doInTurn(opened.runs.letGo(tries), this.#database.attempt).catch(() => {})
       await opened.owner.close()
       if (this.#options.launch) await this.#dbos.leave()
@@ -250,13 +252,13 @@ export class DbosStore implements EngineStore {
     await this.#database.pool.end()
   }
 
-  /** Does the work in one transaction. */
+  /** Runs the statements of `work` in one transaction. */
   async #do<T>(work: (runs: RunsTable) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return this.#database.transaction((query) => doInTurn(work(runs), query))
   }
 
-  /** Does the work without a transaction: each statement takes effect separately. */
+  /** Runs the statements of `work` without a transaction. */
   async #ask<T>(work: (runs: RunsTable) => Work<T>): Promise<T> {
     const { runs } = await this.#opened()
     return doInTurn(work(runs), this.#database.query)
@@ -267,13 +269,11 @@ export class DbosStore implements EngineStore {
     return owner.surelyDead(await this.#ask((runs) => runs.owners()))
   }
 
-  /** Does the work on shown runs in one transaction. */
   async #show<T>(work: (shown: ShownRunsTable) => Work<T>): Promise<T> {
     const { shown } = await this.#opened()
     return this.#database.transaction((query) => doInTurn(work(shown), query))
   }
 
-  /** Does the work on shown runs without a transaction: each statement takes effect separately. */
   async #askShown<T>(work: (shown: ShownRunsTable) => Work<T>): Promise<T> {
     const { shown } = await this.#opened()
     return doInTurn(work(shown), this.#database.query)
@@ -281,7 +281,7 @@ export class DbosStore implements EngineStore {
 
   #opened(): Promise<Opened> {
     this.#checkOpen()
-    // Each call tries to open the database again, because the problem may have been fixed.
+    // A failed attempt is not kept: the next call tries to open the database again.
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined
       throw journalProblem(error, this.#database.name)
@@ -297,8 +297,7 @@ export class DbosStore implements EngineStore {
     try {
       const ofDbos = { url, connections: Math.ceil(((connections - 1) * 2) / 3) }
       const launching = { url, openPool: () => openPool(this.#pg, ofDbos), logger }
-      // Only one process launches DBOS at a time, because DBOS creates its tables during the launch, and concurrent launches would
-      // conflict.
+      // DBOS creates its tables during the launch, so only one process at a time may launch it.
       if (launch) await database.persistently(() => owner.exclusively(() => this.#dbos.launch(launching)))
     } catch (error) {
       await owner.close()
@@ -314,7 +313,7 @@ export class DbosStore implements EngineStore {
   async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
     const steps = new Map<string, string>()
     for (const execution of await this.#pastExecutions(runId, epoch)) {
-      // Executions without steps are skipped, because a run that crashes repeatedly has many of them.
+      // Executions without steps are skipped to save queries: a run that crashes repeatedly has many of them.
       const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
       if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
       for (const { name, value } of recorded) steps.set(name, value)

@@ -9,12 +9,12 @@ export function checkRunId(runId: string): void {
   if (!runId.isWellFormed() || runId.includes('\0')) throw new InvalidOptionError('runId', 'well-formed Unicode without NUL', runId)
 }
 
-/** Returns a form of the text that PostgreSQL can store. */
+/** Replaces the characters that PostgreSQL can't store. */
 export function plain(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }
 
-/** Returns the dialect for a schema, whose name must be quoted. */
+/** Returns the dialect for a schema. The name of the schema must be quoted. */
 export function dialectOf(schema: string): Dialect {
   return {
     table: (name) => `${schema}.${name}`,

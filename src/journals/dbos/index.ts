@@ -31,14 +31,14 @@ export interface DbosJournalOptions {
   /** How long a call waits for an unreachable server, in milliseconds. Recording a step has no time limit. Default 30,000. */
   outageMs?: number
   /**
-   * Interval in milliseconds, at least 100, at which this process looks for runs that no living process executes, and resumes them. The
-   * first run or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
+   * How often this process looks for runs whose process has died, to resume them: an interval in milliseconds, at least 100. The first run
+   * or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
    */
   takeOverEveryMs?: number
   /** Maximum number of taken-over runs that execute concurrently. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row may die while executing a run without recording any progress. After that, the run ends with `aborted`.
+   * A run ends with `aborted` after this number of processes in a row have died while executing it. A recorded step resets the count.
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number

@@ -1,6 +1,6 @@
 import type { RunNews } from './shown-runs-table.ts'
 
-/** The size of a batch, in characters. Once a batch is larger, no more events are added to it. */
+/** No more events are added to a batch that is larger than this, in characters. */
 const mostCharacters = 1_000_000
 
 interface WaitingNews extends RunNews {
@@ -23,8 +23,8 @@ export class NewEvents {
   }
 
   /**
-   * Stores the events of one run together with those of other runs. Resolves with false if the caller must store them alone. Rejects with
-   * the errors of `write`.
+   * Stores the events of a run in a batch with events of other runs. Resolves with false if they were not stored, so that the caller must
+   * store them on its own. Rejects with the errors of `write`.
    */
   store(news: RunNews): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
@@ -41,7 +41,7 @@ export class NewEvents {
         const stored = await this.#write([...news.values()])
         for (const { runId, resolve } of news.values()) resolve(stored.has(runId))
       } catch (error) {
-        // The events of one run may have caused the error, so each run of the batch stores its events alone.
+        // The events of a single run may have caused the error. The callers then store their events one by one.
         for (const { resolve, reject } of news.values())
           if (news.size > 1) resolve(false)
           else reject(error)

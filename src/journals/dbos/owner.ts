@@ -6,8 +6,8 @@ import type { Pg } from './load-dbos.ts'
 import { checkSession } from './session.ts'
 
 /**
- * How long the lock of an owner must be free before the owner counts as dead, in milliseconds. After a lost connection or a server restart,
- * a living owner gets its lock back sooner.
+ * How long the lock of an owner must be free before the owner counts as dead, in milliseconds. An owner that has only lost its connection
+ * gets its lock back sooner.
  */
 const graceMs = 3_000
 /** The delay before the next attempt to get a lock, in milliseconds. */
@@ -38,11 +38,11 @@ export class Owner {
   readonly #connect: () => Client
   #client: Client
   #closed = false
-  /** The number of the last period in which it was this owner's turn. */
+  /** The number of the last period in which `takesTurn` returned true. */
   #turn: number | undefined
   /**
-   * The owners whose lock was free: `since` is the time of the first check that found it free, `last` the time of the latest check. Valid
-   * only while this owner continuously holds its own lock.
+   * The owners whose lock was free. `since`: the first check that found the lock free. `last`: the latest such check. Valid only while this
+   * owner holds its own lock.
    */
   readonly #suspects = new Map<number, { since: number; last: number }>()
 
@@ -66,8 +66,8 @@ export class Owner {
   }
 
   /**
-   * Returns the owners that are certainly dead. An owner that died recently is not returned yet, because certainty takes a while. To wait
-   * for it, use `surelyDead`.
+   * Returns the owners that are certainly dead. An owner that died less than `graceMs` ago may be missing; `surelyDead` waits for this
+   * time.
    */
   *deadOf(owners: readonly number[]): Work<Set<number>> {
     const others = owners.filter((n) => n !== this.n)
@@ -77,30 +77,30 @@ export class Owner {
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     const alive = new Set(held.map(({ n }) => Number(n)))
-    // If this owner has lost its own lock, it knows nothing about other owners: the server may have restarted, and all owners may be about
-    // to get their locks back.
+    // If this owner has lost its own lock, the server may have restarted, and every owner may have lost its lock. Free locks then prove
+    // nothing.
     if (!alive.has(this.n)) this.#suspects.clear()
     for (const n of alive) this.#suspects.delete(n)
     return new Set(alive.has(this.n) ? others.filter((n) => !alive.has(n) && this.#suspect(n) >= graceMs) : [])
   }
 
-  /** Like `deadOf`, but waits until the answer is certain for every owner. */
+  /** Like `deadOf`, but waits until it is certain for every owner whether it is alive. */
   async surelyDead(owners: readonly number[]): Promise<Set<number>> {
     for (;;) {
       const dead = await doInTurn(this.deadOf(owners), this.#database.query)
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
       const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())
-      // The timer doesn't need to keep the process alive: while the journal is open, its connections do.
+      // The timer need not keep the process alive, because the open connections do.
       await new Promise((resolve) => setTimeout(resolve, left).unref())
     }
   }
 
-  /** Notes that the lock of an owner is free. Returns how long it has been free, in milliseconds. */
+  /** Records that the lock of an owner is free. Returns how long the lock has been free, in milliseconds. */
   #suspect(n: number): number {
     const now = performance.now()
     const known = this.#suspects.get(n)
-    // After a long time without a check, the time starts again, because the owner may have had its lock meanwhile.
+    // If the last check was long ago, the owner may have held its lock since then, so the time starts again.
     const { since } = known === undefined || now - known.last > 2 * graceMs ? { since: now } : known
     this.#suspects.set(n, { since, last: now })
     return now - since
@@ -110,7 +110,8 @@ export class Owner {
   async exclusively(work: () => Promise<void>): Promise<void> {
     const client = this.#client
     const lock = [this.#lockClass, exclusive]
-    // Polls for the lock, because a statement that waits for a lock prevents others from creating an index, and `work` may create one.
+    // Polls for the lock instead of waiting in a statement: a waiting statement would keep other processes from creating an index in their
+    // `work`.
     for (;;) {
       const { rows } = await client.query('SELECT pg_try_advisory_lock($1, $2) AS got', lock)
       if (rows[0]?.got === true) break
@@ -124,8 +125,8 @@ export class Owner {
   }
 
   /**
-   * Returns true for one owner in each period, measured by the server's clock. The owner holds a lock that is valid for this period only,
-   * so that a dead or paused owner can't block the next period.
+   * Returns true for one owner in each period, measured by the server's clock. Each period has its own lock, so a paused owner can't block
+   * the next period.
    */
   async takesTurn(periodMs: number): Promise<boolean> {
     const turns = ~this.#lockClass
@@ -136,7 +137,8 @@ export class Owner {
       if (this.#turn !== undefined) await this.#client.query('SELECT pg_advisory_unlock($1, $2)', [turns, this.#turn])
       this.#turn = Number(rows[0].n)
     } catch {
-      // The connection is lost, so this owner can't know whose turn it is. Two owners in one period do no harm.
+      // The connection is lost, so this owner can't know whether it is its turn. Returning true is safe: two owners in one period do no
+      // harm.
     }
     return true
   }
@@ -150,15 +152,15 @@ export class Owner {
   /** Takes the lock, and takes it again whenever the connection is lost. Rejects if the first attempt fails. */
   async #lock(): Promise<void> {
     const client = this.#client
-    // The error needs no handling here: a pending query rejects, and otherwise the connection's end is noticed.
+    // Without a listener, an error would end the process. The error itself is handled by the pending query, or by the listener for `end`.
     client.on('error', () => {})
     try {
       await client.connect()
       await checkSession(client, this.#database)
-      // The query skips settings that this version of the server doesn't know.
+      // Joins `pg_settings`, so that settings that this server doesn't know are skipped.
       const settings = JSON.stringify(sessionSettings)
       await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])
-      // Waits until the server has noticed that the owner's earlier connection is lost.
+      // Waits until the server has closed this owner's earlier connection, which still holds the lock.
       await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
     } catch (error) {
       await client.end().catch(() => {})
@@ -174,7 +176,7 @@ export class Owner {
       try {
         return await this.#lock()
       } catch {
-        // The server is not reachable yet.
+        // Errors are ignored: the server is not reachable yet.
         await new Promise((resolve) => setTimeout(resolve, retryMs))
       }
     }

@@ -18,7 +18,7 @@ const words: Readonly<Record<string, string>> = {
 /** Error codes that mean a temporarily unavailable server, or a transaction that must be retried. */
 const passing =
   /^(08...|25P03|57P0[123]|53300|40001|40P01|E(CONNREFUSED|CONNRESET|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))$/
-/** Messages of driver errors that have no code. */
+/** Matches the messages of driver errors that have no code. */
 const lostConnection = /connection terminated|connection error|not queryable|timeout exceeded when trying to connect|timeout expired/i
 
 /** Whether the same call may succeed if it is retried. */

@@ -31,7 +31,7 @@ export interface StepTotals {
 /** An execution that has ended. */
 export interface PastExecution extends StepTotals {
   epoch: number
-  /** Names of the recorded steps that have to be executed again. */
+  /** The names of recorded steps that the next execution ignores and executes again. */
   forgotten: readonly string[]
 }
 
@@ -77,7 +77,7 @@ export class RunsTable extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, { stopReason, model }: ExecutionOutcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
-    // If an earlier attempt at this call has succeeded, the run has already ended.
+    // The condition allows that the run has already ended, because this call may be the retry of a call that succeeded.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
     const where = sql`${this.in.hasId(runId)} AND ${isMine} RETURNING n`
     const update = sql`UPDATE ${this.#runs} SET ${ended}, updated_at = ${this.in.now()} WHERE ${where}`
@@ -86,7 +86,7 @@ export class RunsTable extends RunWork {
     if ((yield* firstOf(sql`WITH ended AS (${update}), ${forgotten} SELECT n FROM ended`)) === undefined) throw takenOver(runId)
   }
 
-  /** Pauses a run. `recorded` has the number and size of the steps that this execution has recorded. */
+  /** Pauses a run. `recorded`: the total of the steps of this execution. */
   *suspend(runId: string, epoch: number, { output, model, waits, forget }: Suspension, recorded: StepTotals): Work<void> {
     const run = yield* this.found(runId)
     if (Number(run.epoch) !== epoch) throw takenOver(runId)
@@ -124,8 +124,8 @@ export class RunsTable extends RunWork {
   }
 
   /**
-   * Ends runs that are shown as finished and that no process executes. Returns these runs, so that the caller can delete them. Without
-   * `runIds`, selects all such runs, except those that have just ended: their own processes delete them.
+   * Ends runs that the service shows as finished and that no process executes, and returns them for deletion. Without `runIds`, skips runs
+   * that have just ended, because their own processes delete them.
    */
   *cleared(runIds?: readonly string[]): Work<Doomed[]> {
     const those = runIds === undefined ? sql`` : sql`AND id = ANY(${runIds})`
@@ -163,7 +163,7 @@ export class RunsTable extends RunWork {
     yield sql`INSERT INTO ${this.table('executions')} ${values} ON CONFLICT DO NOTHING`
   }
 
-  /** Releases all runs of this owner. */
+  /** Gives up all runs of this owner, so that other owners can execute them. */
   *letGo(tries: readonly RunTries[]): Work<void> {
     const [ids, counts] = [tries.map(({ runId }) => runId), tries.map((one) => one.tries)]
     const all = sql`unnest(CAST(${ids} AS text[]), CAST(${counts} AS integer[])) AS noted (id, tries)`

@@ -188,8 +188,8 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
   }
   if (version === 0) {
     await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
-    // The id distinguishes the workflows of these tables from the workflows of other tables in the same database, including deleted tables
-    // of the same name.
+    // The id is part of every workflow's id. It distinguishes these workflows from those of other schemas in the database, even of a
+    // deleted schema with the same name.
     await query(`CREATE TABLE ${schema}.version (version integer NOT NULL, id text NOT NULL DEFAULT left(gen_random_uuid()::text, 13))`)
     await query(`INSERT INTO ${schema}.version VALUES (0)`)
   }
@@ -199,7 +199,7 @@ async function migrateIn(query: Query, schema: string): Promise<void> {
 
 /** Returns the version of the tables, or 0 if the schema has no tables. */
 async function versionOf(query: Query, schema: string): Promise<number> {
-  // `to_regclass` is not used: after it has failed to find a table once, it may not see a table that another process has created.
+  // `to_regclass` is not used: once it has failed to find a table, it may not see the table after another process has created it.
   const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'
   const found = await query(`SELECT 1 FROM ${tables} WHERE '"' || nspname || '"' = $1 AND relname = 'version'`, [schema])
   if (found.length === 0) return 0

@@ -3,7 +3,7 @@ import { type PackedNews, packedType } from '../queries/shown-news.ts'
 import { ShownWork } from '../queries/shown-work.ts'
 import { dialectOf, now } from './dialect.ts'
 
-/** New data of one run, such as events, to be stored. */
+/** New data of one run to store, such as events. */
 export interface RunNews extends PackedNews {
   runId: string
   attempt: string
@@ -25,16 +25,16 @@ export class ShownRunsTable extends ShownWork {
         const parts = statements.map((statement, at) => sql`${new Statement(`part${at}`)} AS (${statement})`)
         return [sql`WITH ${joined(parts, ', ')} SELECT 1`]
       },
-      // Only one transaction at a time checks the room for waiting runs. Otherwise, two runs stored at the same time could together exceed
-      // it.
+      // Only one transaction at a time compares the waiting runs with their limit. Otherwise, two runs stored at the same time could exceed
+      // the limit together.
       lockRoom: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`toolloop room in ${schema}`}, 0))`,
       childTables: [],
     })
   }
 
   /**
-   * Like `append`, for several runs in one statement. Returns the ids of the runs whose events were stored. Skips a run that has other
-   * changes than events, or that another attempt executes.
+   * Like `append`, for several runs in one statement. Returns the ids of the runs whose events were stored. Skips a run if more than its
+   * events has changed, or if another attempt executes it.
    */
   *appendEvents(all: readonly RunNews[]): Work<Set<string>> {
     const columnOf = (type: string, value: (news: RunNews) => unknown) => sql`CAST(${all.map(value)} AS ${new Statement(type)}[])`

@@ -5,7 +5,7 @@ import type { Dialect, Value } from './dialect.ts'
 import { type RunRow, summaryOf } from './run-row.ts'
 
 /**
- * The condition of SQLite's index of open runs, with the same text. With another text, SQLite would not use the index, and would read all
+ * Must equal the condition of SQLite's index of open runs, character by character. Otherwise SQLite does not use the index, and reads all
  * ended runs.
  */
 const isOpen = "status <> 'ended'"
@@ -16,13 +16,13 @@ export function ownersOf({ table }: Dialect, agent: string): Statement {
   return new Statement(`SELECT DISTINCT owner FROM ${table('runs')} WHERE ${running}`, [agent])
 }
 
-/** Selects the runs of a page, plus one more run if there is another page. `dead` contains the owners of running runs that have died. */
+/** Selects the runs of a page, plus one more run if there is another page. `dead`: the owners that have died. */
 export function listOf(dialect: Dialect, agent: string, query: RunQuery, dead: ReadonlySet<Value>): Statement {
   const { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, cursor } = query
   const { table, isOneOf } = dialect
   const text = (given: string | undefined) => given && dialect.text(given)
   const tags = tagsOf(metadata)
-  // Many runs may have the same tag, so they are read in the order of the tag's index.
+  // Many runs may have the same tag. They are read in the order of the index of tags, so that they need not be sorted.
   const [from, place] =
     tags.length === 0 ? [table('runs'), 'n'] : [`${table('run_tags')} ${dialect.join} ${table('runs')} ON n = run`, 'run']
   const time = 'CAST(? AS DOUBLE PRECISION)'

@@ -17,13 +17,13 @@ export interface ShownSelection {
 }
 
 const number = 'CAST(? AS DOUBLE PRECISION)'
-/** While a run is running, these columns still have the values of its last pause, so their values are ignored. */
+/** These columns are null for a running run, because they still have the values of its last pause. */
 const settled = (column: string) => `CASE WHEN status <> 'running' THEN ${column} END`
 const worked = `(${settled('finished_at')} - created_at - waited)`
-/** The placeholder is the current time. */
+/** The placeholder stands for the current time. */
 const waited = `(waited + CASE WHEN status = 'waiting' THEN ${number} - finished_at ELSE 0 END)`
 
-/** The expressions by which lists are sorted. An unknown value is null. */
+/** The expressions by which lists are sorted. They are null if the value is not known yet. */
 const orders: Record<Exclude<ShownOrder, 'started'>, string> = {
   finished: settled('finished_at'),
   input: 'title',
@@ -44,7 +44,7 @@ const searchable = "title_words || '\n' || words"
 export function selectShown(dialect: Dialect, query: ShownQuery): ShownSelection {
   const { tags = [], words = [], cursor } = query
   const { table, join, text, contains } = dialect
-  // Many runs may have the same tag, so they are read in the order of the tag's index.
+  // Many runs may have the same tag. They are read in the order of the index of tags, so that they need not be sorted.
   const [runs, place] =
     tags.length === 0
       ? [table('shown_runs'), 'n']
@@ -75,7 +75,8 @@ function conditionsOf({ text, isOneOf, listOf, contains }: Dialect, query: Shown
   const conditions: [condition: string, value: unknown][] = [
     ['caller = ?', one(caller)],
     ['thread = ?', one(thread)],
-    // The condition repeats the text of the index of waiting runs, so that SQLite uses this index.
+    // `status = 'waiting'` is the condition of the index of waiting runs. SQLite uses the index only if the condition is repeated
+    // literally.
     [status === 'waiting' ? "status = 'waiting' AND ? = status" : 'status = ?', status],
     [isOneOf(settled('stop_reason')), several(stopReasons)],
     [`${settled('error')} = ?`, one(errorCode)],
@@ -108,7 +109,7 @@ function isModel(name: string): Statement {
   return new Statement(`agent = ? OR ${asked} = ? OR ${last}`, [name, name, [...name].length, `/${name}`])
 }
 
-/** Joins names into one text, with one name in each line. */
+/** Joins names into a text with one name in each line. */
 export function linesOf(names: readonly string[]): string {
   return `\n${names.map((name) => name.replaceAll('\n', ' ')).join('\n')}\n`
 }
@@ -163,10 +164,7 @@ export function sessionOf(row: RunRow): ShownSession {
   }
 }
 
-/**
- * Counts waiting runs and sums their sizes. `caller` selects the runs of one caller, and `tags` the runs with all of these tags. By
- * default, all waiting runs are counted.
- */
+/** Counts waiting runs and sums their sizes. `caller`: only runs of this caller. `tags`: only runs with all of these tags. */
 export function sumWaiting(dialect: Dialect, { caller, tags = [] }: Pick<ShownQuery, 'caller' | 'tags'> = {}): Statement {
   const conditions = ["status = 'waiting'", ...(caller === undefined ? [] : ['caller = ?']), ...tags.map(() => hasTag(dialect))]
   const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${dialect.table('shown_runs')}`

@@ -1,4 +1,4 @@
-/** Reads rows of runs from both databases, and limits the size of one answer. */
+/** Converts rows of runs from both databases. */
 import type { RunSummary } from '../../agent/journal/journal.ts'
 import type { ListedRun } from '../../agent/journal/shown-runs.ts'
 import { parseStored } from '../../agent/journal/store.ts'
@@ -11,13 +11,13 @@ export type RunRow = Readonly<Record<string, unknown>>
 /** Maximum number of characters of the summaries in one answer. If a single summary is larger, it is still returned. */
 export const mostCharacters = 4_000_000
 /**
- * Maximum number of events in one answer. It is lower than the capacity of a log, so that a reader of the log misses no events. It also
- * limits how many parts of a recording one query reads.
+ * Maximum number of events in one answer. An event log keeps more events than this, so its readers miss none. Also the maximum number of
+ * parts of a recording in one answer.
  */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000
 
-/** Converts a row to the summary of a run. `dead` contains the owners that have died. */
+/** Converts a row to the summary of a run. `dead`: the owners that have died. */
 export function summaryOf(
   { id, status, stop_reason, session, model, owner, created_at, updated_at, problem, metadata }: RunRow,
   dead: ReadonlySet<unknown>,

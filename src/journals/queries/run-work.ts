@@ -19,32 +19,32 @@ import { firstOf, type Row, rowsOf, Statement, sql, type Work } from '../../sql/
 import type { Dialect, Value } from './dialect.ts'
 import { timeOf } from './run-row.ts'
 
-/** The parts that each database implements: whose runs the store contains, which owners are dead, and what a statement locks. */
+/** The parts that each database implements. */
 export interface RunsDialect extends Dialect {
   readonly agent: string
   /** The owner of the runs that this process executes. */
   readonly owner: Value
   /** The name of the file or database, for messages. */
   readonly place: string
-  /** The current time, which all processes share, in milliseconds. */
+  /** The current time in milliseconds, by a clock that all processes share. */
   now(): Statement
   /** Returns the condition that a run has this id. */
   hasId(runId: string): Statement
-  /** Clauses at the end of a `SELECT` that lock its rows: `locked` against all other transactions, `shared` only against changes. */
+  /** Clauses at the end of a `SELECT` that lock its rows. `locked`: like `FOR UPDATE`. `shared`: like `FOR SHARE`. */
   readonly locked: Statement
   readonly shared: Statement
   isDead(owner: unknown): Work<boolean>
 }
 
-/** Maximum number of runs that one call deletes. In SQLite, no step can be recorded during the call. */
+/** Maximum number of runs that one call deletes. The number is small, because SQLite can't record a step during the call. */
 export const prunedAtOnce = 200
-/** The longest wait that can expire. The end of a longer wait would be beyond the latest valid time. */
+/** A longer wait never expires, because its end would be beyond the latest valid time. In milliseconds. */
 const longestWaitMs = endOfTime / 2
 
 /**
- * Implements the part of `Store` that manages runs. The subclasses adapt it to each database. Work with several statements must run in a
- * transaction, which is rolled back if the work throws. All work is safe to repeat, because after a lost connection the caller can't know
- * whether the first attempt succeeded.
+ * Implements the part of `Store` that manages runs. Each database has a subclass. Methods with several statements must run in a transaction
+ * that is rolled back if they throw. All methods are safe to repeat: after a lost connection, the caller can't know whether the first
+ * attempt succeeded.
  */
 export abstract class RunWork {
   protected readonly in: RunsDialect
@@ -57,12 +57,11 @@ export abstract class RunWork {
     this.#waits = this.table('waits')
   }
 
-  /** Returns the input of a run. */
   protected abstract inputOf(run: Row): Work<string>
-  /** Returns the steps that toolloop's own tables contain. */
+  /** Returns the recorded steps of a run, unless DBOS has them. */
   protected abstract stepsOf(run: Row): Work<readonly NamedValue[]>
 
-  /** Takes an existing run for execution by this owner. */
+  /** Makes this owner the owner of an existing run, to execute it. */
   *takeAgain(runId: string): Work<Taken | NotTaken> {
     const run = yield* this.found(runId)
     if (run.status === 'ended') return { kind: 'ended' }
@@ -100,7 +99,7 @@ export abstract class RunWork {
     const given = sql`CAST(${this.in.text(record)} AS TEXT), CAST(${position} AS INTEGER), CAST(${this.in.text(fingerprint)} AS TEXT)`
     const row = sql`SELECT n, ${given}, CAST(${value} AS TEXT), CAST(${crc} AS BIGINT)`
     const owned = sql`(SELECT n FROM ${this.#runs} WHERE ${this.isOwned(runId, epoch)} ${this.in.shared}) AS owned`
-    // An identical entry shows that an earlier attempt has succeeded.
+    // If an identical entry exists, an earlier attempt at this call has succeeded.
     const same = sql`${records}.fingerprint = excluded.fingerprint AND ${records}.value = excluded.value`
     const added = yield* firstOf(
       sql`INSERT INTO ${records} (run, record, position, fingerprint, value, crc) ${row} FROM ${owned} WHERE n IS NOT NULL
@@ -131,8 +130,7 @@ export abstract class RunWork {
   }
 
   /**
-   * Delivers decisions to a run. `by` identifies this call. A retry passes the same value, so that it accepts the decisions that an earlier
-   * attempt has stored.
+   * Delivers decisions to a run. `by` identifies the call: a retry with the same `by` accepts decisions that its first attempt has stored.
    */
   *deliver(runId: string, decisions: readonly NamedValue[], by: string): Work<void> {
     const run = yield* this.found(runId)
@@ -162,12 +160,12 @@ export abstract class RunWork {
     return rows.map(({ id, cancel_reason }) => ({ runId: String(id), reason: String(cancel_reason) }))
   }
 
-  /** Returns the runs that this process can resume. `dead` contains the owners of running runs that have died. */
+  /** Returns the runs that this process can resume. `dead`: the owners that have died. */
   *pendingBut(dead: readonly Value[]): Work<string[]> {
     const waits = sql`SELECT run FROM ${this.#waits} WHERE taken = 0`
     const isDue = sql`n IN (${waits} AND value IS NOT NULL) OR n IN (${waits} AND value IS NULL AND deadline <= ${this.in.now()})`
     const isLeft = sql`owner IS NULL OR ${new Statement(this.in.isOneOf('owner'), [this.in.listOf([this.in.owner, ...dead])])}`
-    // The condition repeats the text of SQLite's index of open runs, so that SQLite uses this index.
+    // Repeats the condition of SQLite's index of open runs literally, so that SQLite uses the index.
     const isOpen = sql`agent = ${this.in.agent} AND status <> 'ended'`
     const goesOn = sql`(status = 'running' AND (${isLeft})) OR (status = 'waiting' AND (cancel_reason IS NOT NULL OR ${isDue}))`
     const rows = yield* rowsOf(sql`SELECT id FROM ${this.#runs} WHERE ${isOpen} AND (${goesOn}) ORDER BY n`)
@@ -194,7 +192,7 @@ export abstract class RunWork {
     }
   }
 
-  /** Whether a run that waits, or is about to wait, can continue. */
+  /** Whether a waiting run can continue: it was cancelled, a decision has arrived, or a wait has expired. */
   protected *canGoOn({ n, cancel_reason }: Row): Work<boolean> {
     const isDue = sql`taken = 0 AND (value IS NOT NULL OR deadline <= ${this.in.now()})`
     return (
@@ -203,10 +201,10 @@ export abstract class RunWork {
     )
   }
 
-  /** Marks the decisions made so far as taken. The next execution of the run receives them. */
+  /** Assigns the decisions that have arrived to the next execution of the run. */
   protected *takeDecisions({ n, id }: Row): Work<void> {
     const isLate = sql`value IS NULL AND deadline <= ${this.in.now()}`
-    // A wait that has expired without a decision has no value, so it gets the value that stands for "expired".
+    // A wait that has expired without a decision gets a value that means "expired".
     for (const { name } of yield* rowsOf(sql`SELECT name FROM ${this.#waits} WHERE run = ${n} AND ${isLate}`)) {
       const expired = sql`value = ${expiredText}, crc = ${checksum(String(id), String(name), expiredText)}, decided_at = ${this.in.now()}`
       yield sql`UPDATE ${this.#waits} SET ${expired} WHERE run = ${n} AND name = ${name}`
@@ -265,7 +263,10 @@ export abstract class RunWork {
   }
 }
 
-/** Returns a checksum that detects corruption by the disk. It includes the names, so that a text in the wrong place is detected too. */
+/**
+ * Returns a checksum that detects corruption by the disk. The checksum also covers the names, so that a text stored under a wrong name is
+ * detected.
+ */
 export function checksum(runId: string, name: string, text: string): number {
   return crc32(text, crc32(`${runId}\n${name}`))
 }
@@ -274,12 +275,13 @@ function entryName(record: string, position: number, fingerprint: string): strin
   return `${record}, ${position}: ${fingerprint}`
 }
 
-/** Deletes in batches, until a batch is smaller than `prunedAtOnce`. */
+/** Deletes in batches of `prunedAtOnce`, until nothing is left to delete. Returns the total. */
 export async function inParts(deleteSome: () => Promise<number>): Promise<number> {
   for (let deleted = 0; ; ) {
     const more = await deleteSome()
     deleted += more
-    // Stops after a batch that is not full. Otherwise, runs that end meanwhile could keep the loop running forever.
+    // A batch that is not full is the last one. Continuing until a batch is empty could take forever, because more runs end in the
+    // meantime.
     if (more < prunedAtOnce) return deleted
   }
 }

@@ -1,7 +1,7 @@
 /** Converts new data and outcomes of shown runs to the form that stores write. */
 import type { ShownEvent, ShownNews, ShownOutcome } from '../../agent/journal/shown-runs.ts'
 
-/** An outcome with its age instead of its time, because the clock of this process may differ from the clock of the store. */
+/** An outcome with the time that has passed since. A point in time is not enough, because the store may have another clock. */
 export interface SettledOutcome extends ShownOutcome {
   settledForMs: number
 }
@@ -15,7 +15,7 @@ export interface PackedNews extends Omit<ShownNews, 'events'> {
   last: number
 }
 
-/** The type of a row that holds several events. */
+/** Stored as the event type of a row that holds several events. */
 export const packedType = ''
 
 /** Packs events into one text, with one event in each line. JSON escapes line breaks inside strings. */
@@ -38,7 +38,6 @@ export function packedNews({ events, ...news }: ShownNews): PackedNews {
   return { ...news, packed: packEvents(events), last: events.at(-1)?.id ?? 0 }
 }
 
-/** Replaces the time of an outcome by its age. */
 export function aged(outcome: ShownOutcome): SettledOutcome {
   return { ...outcome, settledForMs: Math.max(0, Date.now() - outcome.finishedAt) }
 }

@@ -34,17 +34,17 @@ import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from './ru
 import { prunedAtOnce, type RunsDialect } from './run-work.ts'
 import { type PackedNews, packedType, type SettledOutcome, unpackEvents } from './shown-news.ts'
 
-/** The parts that each database implements for shown runs. */
 export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now' | 'hasId' | 'locked' | 'shared'> {
-  /** A subquery with the values of the column `value` of `query`, as a JSON array. */
+  /** Returns a subquery whose result is a JSON array with the column `value` of `query`. */
   allOf(query: Statement): Statement
-  /** Combines statements on different tables that don't depend on each other. */
+  /** Combines statements into as few as possible. The statements must concern different tables. */
   together(statements: readonly Statement[]): readonly Statement[]
   /**
-   * A statement that lets one transaction at a time check the room for waiting runs. Absent if the database runs one transaction at a time.
+   * A statement that locks the limits for waiting runs until the transaction ends. Absent in a database that runs one transaction at a
+   * time.
    */
   readonly lockRoom?: Statement
-  /** The tables whose rows are not deleted together with their run. */
+  /** The tables whose rows must be deleted explicitly when their run is deleted. */
   readonly childTables: readonly string[]
 }
 
@@ -52,8 +52,8 @@ export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now'
 const givenUpAtOnce = 100
 
 /**
- * Implements `ShownRuns` for each database, except `clear`. Each call must be made inside a transaction, which is rolled back if the call
- * throws. All calls are safe to repeat, because after a lost connection the caller can't know whether the first attempt succeeded.
+ * Implements `ShownRuns`, except `clear`, for both databases. Each call must run in a transaction that is rolled back if the call throws.
+ * All calls are safe to repeat: after a lost connection, the caller can't know whether the first attempt succeeded.
  */
 export abstract class ShownWork {
   protected readonly in: ShownDialect
@@ -98,7 +98,7 @@ export abstract class ShownWork {
     const { n } = run
     if (packed !== '') yield* this.#insert('events', ['run', 'id', 'type', 'data'], [[n, last, packedType, packed]])
     if (firstEventId > Number(run.first_event)) yield sql`DELETE FROM ${this.table('events')} WHERE run = ${n} AND id < ${firstEventId}`
-    // The secrets are stored as JSON, because a secret may contain characters that a database can't store as text.
+    // JSON escapes characters that a database can't store as text.
     const values = secrets.map((secret) => JSON.stringify(secret))
     yield* this.#insert(
       'secrets',
@@ -121,12 +121,11 @@ export abstract class ShownWork {
     room?: WaitingRoom,
   ): Work<'settled' | 'changed' | 'no_room'> {
     const { runId } = run
-    // The room is locked before the run, in the same order as in `settle`. With different orders, two transactions could wait for each
-    // other, and both would fail.
+    // Takes the locks in the same order as `settle`, to avoid deadlocks.
     yield* this.#lockRoom(room)
     if ((yield* this.begin(run, { attempt })) === undefined) return 'changed'
     if (!(yield* this.append(runId, attempt, news))) return 'changed'
-    // The state already includes the messages that were sent earlier.
+    // The messages are no longer needed, because the state of the paused run includes them.
     yield sql`DELETE FROM ${this.table('messages')} WHERE ${this.#isOf(runId)}`
     return yield* this.settle(runId, { status: 'running', attempt }, outcome, room)
   }
@@ -146,7 +145,7 @@ export abstract class ShownWork {
     if (room !== undefined && !(yield* this.#hasRoom(run, size, stateSize, room))) return 'no_room'
     const { waitedMs = 0, turns, calls, tokens, costUsd, errorCode, tools = [] } = outcome
     const { text } = this.in
-    // The time is by the clock of the store, because other processes compute from it how long the run has waited.
+    // Uses the clock of the store, because other processes compute from this time how long the run has waited.
     const settledAt = sql`${this.in.now()} - CAST(${settledForMs} AS BIGINT)`
     const came = sql`status = ${status}, stop_reason = ${stopReason}, finished_at = ${finishedAt}, settled_at = ${settledAt}`
     const shown = sql`size = ${size}, title = ${text(title)}, summary = ${summary}, model = ${model && text(model)}`
@@ -238,7 +237,7 @@ export abstract class ShownWork {
     let last = Math.max(after, Number(run.first_event) - 1)
     for (const row of yield* rowsOf(within(mostCharactersOfEvents, part, { column: 'data', order: 'id' }))) {
       const { id, type, data } = { id: Number(row.id), type: String(row.type), data: String(row.data) }
-      // A row may repeat events of the previous row: the process that wrote it may not have known that these events had been stored.
+      // A row may repeat events of the previous row, because a process that gets no answer writes its events again.
       for (const event of type === packedType ? unpackEvents(data, last) : [{ id, type, data }]) {
         events.push(event)
         last = event.id
@@ -266,10 +265,7 @@ export abstract class ShownWork {
     return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as RunStatus, lastEventId: Number(last_event) }))
   }
 
-  /**
-   * Sends messages to a run. `by` identifies this call. A retry passes the same value, so that it doesn't repeat messages that an earlier
-   * attempt has stored.
-   */
+  /** Sends messages to a run. `by` identifies the call: a retry with the same `by` doesn't store the messages twice. */
   *sendMessages(runId: string, messages: readonly string[], by: string): Work<boolean> {
     const run = yield* this.#find(runId)
     if (run === undefined) return false
@@ -332,10 +328,10 @@ export abstract class ShownWork {
     return { runs: Number(runs), characters: Number(characters) }
   }
 
-  /** Deletes some of the runs, and returns their number. If it is smaller than `prunedAtOnce`, no run is left to delete. */
+  /** Deletes at most `prunedAtOnce` runs, and returns their number. */
   *forget({ runs, ageMs, characters, recordingCharacters }: ShownBounds): Work<number> {
-    // The caller with the most runs, or with the largest total size, loses its oldest runs first, so that callers don't displace each
-    // other's runs.
+    // The caller with the most runs, or with the largest total size, loses its oldest runs first, so that a busy caller doesn't displace
+    // the runs of others.
     const own = sql`OVER (PARTITION BY caller ORDER BY settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
     const ofCaller = sql`SELECT n, settled_at, size, count(*) ${own} AS newer, sum(size) ${own} - size AS size_of_newer FROM ${this.#runs} WHERE status = 'ended'`
     const by = (key: Statement) => sql`OVER (ORDER BY ${key}, settled_at DESC, n DESC ROWS UNBOUNDED PRECEDING)`
@@ -352,10 +348,7 @@ export abstract class ShownWork {
     return doomed.length
   }
 
-  /**
-   * Deletes recordings beyond the size limit. Recordings of ended runs are deleted first. Within both groups, each caller keeps its newest
-   * recordings longest.
-   */
+  /** Deletes recordings beyond the size limit. Recordings of ended runs are deleted first, the oldest of each caller before newer ones. */
   *#forgetRecordings(characters: number): Work<void> {
     const recordings = this.table('recordings')
     const sizes = sql`SELECT run, sum(size) AS size FROM ${recordings} GROUP BY run`
@@ -373,7 +366,7 @@ export abstract class ShownWork {
     for (const statement of this.in.together(statements)) yield statement
   }
 
-  /** Returns the statement that writes the searchable words of a run. */
+  /** Returns the statement that stores the words by which a run is found. */
   #wordsNoted({ n }: Row, title: string, words?: string): Statement {
     const { text } = this.in
     // The title is converted to lower case here, because case conversion in a database depends on its version or its locale.
@@ -384,8 +377,8 @@ export abstract class ShownWork {
   }
 
   /**
-   * Returns the statements that delete what is not shown of a finished run: its secrets, its messages and the state in its result. Pass
-   * `hasResult` if the result is already stored without a state.
+   * Returns the statements that delete the secrets, messages and state of a finished run. `hasResult`: the result has just been stored,
+   * without a state.
    */
   #hiding({ n }: Row, hasResult = false): Statement[] {
     const hidden = ['secrets', 'messages'].map((table) => sql`DELETE FROM ${this.table(table)} WHERE run = ${n}`)
@@ -402,7 +395,7 @@ export abstract class ShownWork {
     return own.characters + size <= ofCaller && (yield* this.waiting()).characters + size <= ofAll
   }
 
-  /** An expression for `UPDATE`: how long a run has waited until now. */
+  /** Returns an expression for the total time that a run has waited, in milliseconds. */
   #waitedSoFar(): Statement {
     const since = sql`${this.in.now()} - shown_runs.settled_at`
     return sql`shown_runs.waited + CASE WHEN shown_runs.status = 'waiting' AND ${since} > 0 THEN ${since} ELSE 0 END`
@@ -412,7 +405,6 @@ export abstract class ShownWork {
     return yield* firstOf(sql`SELECT value, state FROM ${this.table('results')} WHERE ${this.#isOf(runId)}`)
   }
 
-  /** Returns the highest number in one of a run's tables. */
   *#lastOf(table: string, { n }: Row): Work<number> {
     return Number((yield* firstOf(sql`SELECT max(n) AS last FROM ${this.table(table)} WHERE run = ${n}`))?.last ?? 0)
   }
@@ -433,7 +425,7 @@ export abstract class ShownWork {
     return sql`run = (SELECT n FROM ${this.#runs} WHERE id = ${runId})`
   }
 
-  /** A table of the shown runs. With the prefix `''`, a table of the journal. */
+  /** The name of a table of shown runs. With the prefix `''`, of a table of recorded runs. */
   protected table(name: string, prefix: string = 'shown_'): Statement {
     return new Statement(this.in.table(`${prefix}${name}`))
   }
@@ -461,7 +453,7 @@ function valuesOf(rows: readonly (readonly unknown[])[]): Statement {
   return new Statement(places.join(', '), rows.flat())
 }
 
-/** Limits a query to its first rows, until the total size of `column` reaches `characters`. At least the first row is selected. */
+/** Limits a query to the first rows whose total size of `column` is about `characters`. At least the first row is selected. */
 function within(characters: number, query: Statement, { column, order }: { column: string; order: string }): Statement {
   const earlier = `OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`
   const before = new Statement(`coalesce(sum(octet_length(${column})) ${earlier}, 0) AS before`)

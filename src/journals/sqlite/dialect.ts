@@ -7,6 +7,6 @@ export const sqlite: Dialect = {
   contains: (text) => `instr(${text}, ?) > 0`,
   isOneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   listOf: (values) => JSON.stringify(values),
-  // Inserts rows one at a time, because each number of rows would need its own prepared statement in the cache.
+  // With one row per statement, a single prepared statement serves any number of rows.
   rowsAtOnce: 1,
 }

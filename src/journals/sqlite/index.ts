@@ -12,7 +12,7 @@ import { SqliteStore } from './sqlite-store.ts'
 export interface SqliteJournalOptions {
   /**
    * The path of the database file, which must be on a local disk. The file and its folder are created if they don't exist. Only the owner
-   * of the file can read it. SQLite and the journal create more files in the same folder, whose names start with the name of this file.
+   * of the file can read it. SQLite and the journal create more files next to it, whose names start with the same name.
    */
   file: string
   /** A name for this agent, if several agents share the file. Each agent sees and resumes only its own runs. Default `'default'`. */
@@ -30,19 +30,19 @@ export interface SqliteJournalOptions {
    */
   maxBytes?: number
   /**
-   * Whether to accept a copy of a journal file while the original is in use. If true, both the original and the copy execute the runs,
-   * including runs that living processes are executing. If false, opening such a copy fails with `journal_failed`. Default false.
+   * Whether to accept a copy of a journal file while the original is in use. If true, every unfinished run is executed twice: from the
+   * original and from the copy. If false, opening such a copy fails with `journal_failed`. Default false.
    */
   adopt?: boolean
   /**
-   * Interval in milliseconds, at least 100, at which this process looks for runs that no living process executes, and resumes them. The
-   * first run or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
+   * How often this process looks for runs whose process has died, to resume them: an interval in milliseconds, at least 100. The first run
+   * or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
    */
   takeOverEveryMs?: number
   /** Maximum number of taken-over runs that execute concurrently. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row may die while executing a run without recording any progress. After that, the run ends with `aborted`.
+   * A run ends with `aborted` after this number of processes in a row have died while executing it. A recorded step resets the count.
    * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
@@ -64,9 +64,9 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
 }
 
 /**
- * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one process. If that
- * process dies, its runs are resumed within seconds by any other process that already executes runs. `runner.recover()` resumes them
- * immediately. Throws `invalid_option`. The first run opens the file. That run fails with `journal_failed` if the disk is full, or if the
+ * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one process. If the
+ * process dies, another process that uses the journal resumes its runs within seconds. `runner.recover()` resumes them immediately. Throws
+ * `invalid_option` for invalid options. The first run opens the file. That run fails with `journal_failed` if the disk is full, or if the
  * file is locked, damaged, read-only, or was created by a newer version or another program.
  *
  * ```ts

@@ -10,8 +10,7 @@ export const runsSchema: Schema = {
   erases: true,
   isUnique: true,
   migrations: [
-    // Large columns come last in a row, so that lists and sizes are read without these columns. A `crc` is the checksum of a text that a
-    // resumed run needs.
+    // Large columns come last, so that SQLite need not read them for lists and sizes. `crc`: the checksum of the row's text.
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
        id TEXT NOT NULL UNIQUE,

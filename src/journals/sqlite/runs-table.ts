@@ -25,10 +25,10 @@ import { keepRecording } from '../queries/shown-work.ts'
 import { deleteRecorded } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
 
-/** The names under which the input and the output of a run get their checksums. Steps and waits have their own names. */
+/** The names that the checksums of a run's input and output cover. See `checksum`. */
 const [inputName, outputName] = ['input', 'output']
 
-/** Implements `Store` in SQL. Each call must be made inside a transaction, which is rolled back if the call throws. */
+/** Implements `Store` in SQL. Each call must run in a transaction that is rolled back if the call throws. */
 export class RunsTable extends RunWork {
   readonly #owner: Owner
 
@@ -40,7 +40,7 @@ export class RunsTable extends RunWork {
       place: database.location() ?? '',
       now: () => sql`${clock.now()}`,
       hasId: (runId) => {
-        // SQLite would store a different text for an id that is not well-formed, so two ids could become equal.
+        // SQLite changes text that is not well-formed, so two different ids could become equal.
         if (!runId.isWellFormed()) throw new InvalidOptionError('runId', 'well-formed Unicode', runId)
         return sql`id = ${runId}`
       },
@@ -75,10 +75,7 @@ export class RunsTable extends RunWork {
     if (recorded?.value !== value) throw new ToolloopError('journal_failed', `Step \`${key}\` of run \`${runId}\` is recorded already`)
   }
 
-  /**
-   * The same as `keepRecording` of the shown runs. This class has the method too, so that a recording and a step can be stored in one
-   * transaction.
-   */
+  /** The same as `keepRecording` of shown runs. It is also here, so that a recording and a step can be stored in one transaction. */
   *keepRecording(runId: string, attempt: string, parts: readonly RecordingPart[]): Work<boolean> {
     return yield* keepRecording(this.in, runId, attempt, parts)
   }
@@ -133,7 +130,7 @@ export class RunsTable extends RunWork {
     return yield* this.pendingBut(yield* this.#deadOwners())
   }
 
-  /** Deletes some of the runs, and returns their number. If it is smaller than `prunedAtOnce`, no run is left to delete. */
+  /** Deletes at most `prunedAtOnce` runs, and returns their number. */
   *prune(which: PruneOptions): Work<number> {
     const doomed = yield* this.doomed(which)
     for (const { n } of doomed) yield* deleteRecorded(n)

@@ -5,7 +5,7 @@ import { ShownWork } from '../queries/shown-work.ts'
 import { deleteRecorded } from './delete-recorded.ts'
 import { sqlite } from './dialect.ts'
 
-/** The number of bytes that a trial write writes: about the size of a new run with a long input. */
+/** The size of a trial write, in bytes: about that of a new run with a long input. */
 const triedBytes = 32_768
 
 /** Implements `ShownRuns` in SQLite. */
@@ -25,7 +25,7 @@ export class ShownRunsTable extends ShownWork {
   }
 
   *tryWriting(): Work<void> {
-    // Replaces the previous row. Even if the content is the same, SQLite writes the pages.
+    // SQLite writes the row to disk even if its content has not changed.
     yield sql`INSERT OR REPLACE INTO tried_writes (n, value) VALUES (1, zeroblob(${triedBytes}))`
   }
 

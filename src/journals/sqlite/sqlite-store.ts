@@ -14,7 +14,7 @@ import type { ShownRunsTable } from './shown-runs-table.ts'
 import type { RunsOptions } from './store-thread.ts'
 import { workerCode } from './store-thread-code.ts'
 
-/** The thread that opens all journal files of this process. The worker's code is `.ts` when run from the sources and `.js` when built. */
+/** The thread that opens all journal files of this process. */
 export const journalThread: FileThread = new FileThread(workerCode)
 
 /** Stores the runs of one file. */
@@ -23,7 +23,7 @@ export class SqliteStore implements Store {
   readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
 
-  /** Returns a name for a private database in memory, which is deleted with its store. */
+  /** Returns the name of a new database in memory. The database is deleted when its store is closed. */
   static inMemory(): string {
     return inMemory()
   }
@@ -53,8 +53,7 @@ export class SqliteStore implements Store {
   cancel: Store['cancel'] = (...args) => this.#file.call('cancel', ...args)
   cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
   get: Store['get'] = (...args) => this.#file.call('get', ...args)
-  // The query is copied field by field, because the caller's object may have other properties, such as functions, which can't be sent to
-  // the thread.
+  // Copies the known fields, because the caller's object may contain a function, which can't be sent to the thread.
   list: Store['list'] = ({ status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor }) =>
     this.#file.call('list', { status, stopReason, session, model, process, createdAfter, createdBefore, metadata, limit, cursor })
   news: Store['news'] = (...args) => this.#file.call('news', ...args)
@@ -63,7 +62,7 @@ export class SqliteStore implements Store {
     return inParts(() => this.#file.call('prune', { olderThanMs, keep }))
   }
 
-  /** The runs that the service lists, called shown runs. They are in the same file. */
+  /** The runs that the service lists, called shown runs. */
   readonly shown: ShownRuns = {
     tryWriting: () => this.#shown.call('tryWriting'),
     begin: (...args) => this.#shown.call('begin', ...args),
@@ -98,7 +97,7 @@ export class SqliteStore implements Store {
   }
 
   async close(tries: readonly RunTries[] = []): Promise<void> {
-    // Errors are ignored: closing must work even if another owner has taken over a run, or if the file can't be written.
+    // Errors are ignored, so that closing works even if another owner has taken over a run, or if the file can't be written.
     await Promise.allSettled(tries.map(({ runId, epoch, tries }) => this.noteTries(runId, epoch, tries)))
     await Promise.all([this.#file.close(), this.#shown.close()])
   }

@@ -15,8 +15,8 @@ export interface PostgresSessionsOptions extends ExpiryOptions {
   /** The schema of the tables. Default `'toolloop'`. */
   schema?: string
   /**
-   * How long the lease of a process on its sessions lasts, in milliseconds, at least 300. A running process renews its lease three times in
-   * each period. When an unresponsive process loses its lease, other processes can use its sessions. Default 30,000.
+   * How long a process keeps its sessions after it stops responding, in milliseconds, at least 300. Other processes can use the sessions
+   * after that. A running process renews its lease three times in each period. Default 30,000.
    */
   leaseMs?: number
 }
@@ -34,8 +34,8 @@ export class PostgresSessions extends Sessions {
 
   /**
    * Creates the schema and its tables (`sessions`, `session_messages`, `session_runs`, `session_schema`), or upgrades them. Several
-   * processes may call it at the same time. Call it before the first run of a new version, with a database role that is allowed to change
-   * the schema. The tables are never upgraded automatically. Rejects with `session_failed`.
+   * processes may call `migrate` at the same time. Call it before the first run of a new version, with a database role that is allowed to
+   * change the schema. The tables are never upgraded automatically. Rejects with `session_failed`.
    */
   async migrate(): Promise<void> {
     await this.#store.migrate()
@@ -43,8 +43,8 @@ export class PostgresSessions extends Sessions {
 }
 
 /**
- * Stores conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option`. The methods of the
- * returned object reject with `session_failed` until `migrate` has created the tables.
+ * Stores conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option` for invalid options. The
+ * methods of the returned object reject with `session_failed` until `migrate` has created the tables.
  *
  * ```ts
  * const sessions = postgresSessions({ pool: new Pool({ connectionString }) })
