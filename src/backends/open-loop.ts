@@ -6,6 +6,7 @@ import { defaultLogger, redacting } from '../core/logger.ts'
 /** The loop that drives the runs: toolloop's own, or LangChain's agent. */
 export type Backend = 'native' | 'langchain'
 
+/** The names of all backends. */
 export const backends: readonly Backend[] = ['native', 'langchain']
 
 /** For each backend, a function that loads its loop. It rejects if the backend is unavailable. */

@@ -8,10 +8,10 @@ import {
   statusOf,
 } from '../agent/sessions/session-store.ts'
 
-/** A row of the table of sessions in either database. `durable` is a number or a boolean, depending on the database. */
+/** A row of the table `sessions`. `durable` is a number or a boolean, depending on the database. */
 export type SessionRow = Readonly<Record<string, unknown>>
 
-/** Returns the run that holds a session. `alive` says whether the process of that run is alive. */
+/** Returns the run that holds a session. `alive`: whether the process of the run is alive. */
 export function holdFrom({ run, durable, epoch, waits_for, resumed_at }: SessionRow, alive: boolean): Hold | undefined {
   if (typeof run !== 'string') return undefined
   const waitsFor = typeof waits_for === 'string' ? waits_for : undefined

@@ -21,24 +21,24 @@ import {
 import { firstOf, joined, type Row, rowsOf, type Statement, sql, type Work } from '../sql/statement.ts'
 import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from './session-row.ts'
 
-/** The differences between the databases: how dead processes are detected, the current time, and locks. */
+/** The differences between the databases. */
 export interface SessionsDialect {
   table(name: 'sessions' | 'session_messages' | 'session_runs'): Statement
-  /** The current time, which all processes share, in milliseconds. */
+  /** The current time in milliseconds, by a clock that all processes share. */
   now(): Statement
   /** SQL condition: the process that holds the session is alive. */
   alive(): Statement
-  /** Further expressions that each query selects from the row. */
+  /** Expressions that queries select in addition to the columns. */
   readonly beside: Statement
   isAlive(row: Row): boolean
   timeOf(row: Row): number
-  /** The SQL assignments for claiming a session. `noOwner` contains those for releasing it. */
+  /** SQL assignments that make this process the owner of a session. `noOwner`: assignments that remove the owner. */
   owned(): Statement
   readonly noOwner: Statement
-  /** Clauses at the end of a `SELECT`. `locked` locks the rows; `skipsLocked` also skips rows that others have locked. */
+  /** Clauses at the end of a `SELECT`. `locked`: lock the rows. `skipsLocked`: lock the rows, but skip rows that are locked already. */
   readonly locked: Statement
   readonly skipsLocked: Statement
-  /** A table expression of the texts, with the columns `at` (from 0) and `value`. */
+  /** Returns a table expression with a row for each text: its position `at`, from 0, and its `value`. */
   listOf(texts: readonly string[]): Statement
 }
 
@@ -50,7 +50,7 @@ export const prunedAtOnce = 200
 /** The largest integer of PostgreSQL. */
 const mostMessages = 2 ** 31 - 1
 
-/** Implements `SessionStore` for any database. Each piece of work must run in a transaction, which is rolled back if it throws. */
+/** Implements `SessionStore` for both databases. Each call must run in a transaction that is rolled back if the call throws. */
 export class SessionWork {
   readonly #in: SessionsDialect
   readonly #expireAfterMs: number
@@ -66,7 +66,7 @@ export class SessionWork {
     this.#runs = dialect.table('session_runs')
   }
 
-  /** Claims a session. Each attempt passes the same `token`, because an earlier attempt may have succeeded unnoticed. */
+  /** Claims a session. A retry must pass the same `token`, because the first attempt may have succeeded. */
   *claim(id: string, request: ClaimRequest, token: string): Work<Claimed | NotClaimed> {
     const { runId, durable, epoch, session, waitsFor } = request
     const row = session === undefined ? yield* this.#foundOrMade(id) : yield* this.#find(id, this.#in.locked)
@@ -76,7 +76,7 @@ export class SessionWork {
     const hold = this.#holdOf(row)
     const refused = row.token === token ? undefined : refusalOf(hold, request)
     if (refused !== undefined) return refused
-    // Keeps the draft of the waiting run until the resumed run has made a change. If the process dies before that, the run waits again.
+    // Keeps the draft of the waiting run until the resumed run has made a change. If its process dies before that, the run waits again.
     const resumed = waitsFor === undefined ? sql`resumed_at` : sql`coalesce(resumed_at, ${this.#in.now()})`
     const kept = statusOf(hold) === 'idle' ? sql`waits_for = NULL, draft = NULL, resumed_at = NULL` : sql`resumed_at = ${resumed}`
     const claimed = sql`run = ${runId}, durable = ${Number(durable)}, epoch = ${epoch}, token = ${token}, ${this.#in.owned()}, ${kept}`
@@ -92,7 +92,7 @@ export class SessionWork {
 
   *pause(claim: Claim, { waitsFor, value }: Draft): Work<Kept> {
     const { row, kept, found } = yield* this.#claimed(claim)
-    // An earlier attempt may have succeeded unnoticed; the session then already has this draft.
+    // If this call is a retry, the first attempt may have stored the draft.
     if (row === undefined) return kept === 'lost' && found?.run === claim.runId && found.draft === value ? 'kept' : kept
     const paused = sql`${this.#in.noOwner}, waits_for = ${waitsFor}, draft = ${value}, resumed_at = NULL`
     yield sql`UPDATE ${this.#sessions} SET ${paused} WHERE n = ${row.n}`
@@ -157,7 +157,7 @@ export class SessionWork {
       ...(status === undefined ? [] : [isIn[status]]),
       ...(Number.isFinite(this.#expireAfterMs) ? [isYoung] : []),
     ]
-    // Selects one row more than needed, to know whether there is a next page.
+    // One row more than `limit` shows whether there is a next page.
     const where = sql`${joined(conditions, ' AND ')} ORDER BY updated_at DESC, n DESC LIMIT ${limit + 1}`
     const rows = yield* rowsOf(sql`${this.#select} WHERE ${where}`)
     return pageFrom(rows, limit, (row) => summaryFrom(row, this.#holdOf(row)))
@@ -170,7 +170,7 @@ export class SessionWork {
     return !this.#isExpired(row)
   }
 
-  /** Deletes up to `prunedAtOnce` old sessions, and returns their number. A smaller number means that no old sessions are left. */
+  /** Deletes at most `prunedAtOnce` old sessions, and returns their number. */
   *prune(olderThanMs: number): Work<number> {
     return yield* this.#removeOlder(olderThanMs, this.#in.alive())
   }
@@ -179,7 +179,7 @@ export class SessionWork {
     return sql`SELECT *${this.#in.beside} FROM ${this.#sessions}`
   }
 
-  /** The assignments that release a session from its run. */
+  /** SQL assignments after which no run holds the session. */
   get #noHold(): Statement {
     return sql`run = NULL, durable = 0, epoch = NULL, ${this.#in.noOwner}, waits_for = NULL, draft = NULL, resumed_at = NULL`
   }
@@ -202,14 +202,14 @@ export class SessionWork {
     }
   }
 
-  /** Creates the session and returns its row. Returns undefined if the session exists, or if another process creates it meanwhile. */
+  /** Creates the session and returns its row. Returns undefined if the session exists, even if another process has just created it. */
   *#made(id: string): Work<Row | undefined> {
     const row = yield* this.#row(id, this.#in.locked)
     if (row !== undefined && !this.#isExpired(row)) return undefined
     return (yield* this.#make(id, row)) ? yield* this.#row(id, this.#in.locked) : undefined
   }
 
-  /** Creates a session. If `expired` is given, deletes that session first. Returns false if another process has created the session. */
+  /** Creates a session, in place of the expired session if there is one. Returns false if another process has created the session. */
   *#make(id: string, expired: Row | undefined): Work<boolean> {
     if (expired !== undefined) yield* this.#remove(expired)
     const now = this.#in.now()
@@ -232,7 +232,7 @@ export class SessionWork {
     yield* this.#add(row, added)
   }
 
-  /** Appends messages and releases the session. */
+  /** Stores new messages and releases the session. `at`: the number of earlier messages to keep. */
   *#add({ n, length, compaction: before }: Row, { messages, compaction, at }: Added): Work<void> {
     const first = Math.min(Number(length), at ?? Number(length))
     if (at !== undefined) yield sql`DELETE FROM ${this.#messages} WHERE session = ${n} AND at >= ${first}`
@@ -243,7 +243,7 @@ export class SessionWork {
     yield sql`UPDATE ${this.#sessions} SET ${this.#noHold}, ${added} WHERE n = ${n}`
   }
 
-  /** Returns the session as `found`, if it exists. If the claim is still valid, also returns the session as `row`. */
+  /** Returns the session's row: as `row` if the claim is still valid, otherwise as `found`. */
   *#claimed({ id, runId, token }: Claim): Work<{ row?: Row; found?: Row | undefined; kept: Kept }> {
     const found = yield* this.#find(id, this.#in.locked)
     if (found?.token === token) return { row: found, kept: 'kept' }
@@ -272,7 +272,7 @@ function freeOf(alive: Statement): Statement {
   return sql`(run IS NULL OR (NOT ${alive} AND durable = 0 AND draft IS NULL))`
 }
 
-/** Writes a number that may exceed the range of the database's integers. */
+/** Passes a number as a floating-point value, because it may exceed the range of integers. */
 function asNumber(value: number): Statement {
   return sql`CAST(${value} AS DOUBLE PRECISION)`
 }

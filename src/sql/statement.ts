@@ -9,7 +9,7 @@ export class Statement {
   }
 }
 
-/** Builds a statement from a template. Nested statements become parts of it; everything else is bound as a value. */
+/** Builds a statement from a template. A nested `Statement` becomes part of the text. Anything else is bound as a value. */
 export function sql(texts: TemplateStringsArray, ...given: readonly unknown[]): Statement {
   let text = texts[0] ?? ''
   const values: unknown[] = []
@@ -32,7 +32,7 @@ export function joined(parts: readonly Statement[], separator: string): Statemen
 /** A row, by column name. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Work on a database that is independent of the driver: a generator that yields statements, and receives the rows of each statement. */
+/** Work on a database, written for any driver: a generator that yields statements and receives their rows. */
 export type Work<T> = Generator<Statement, T, readonly Row[]>
 
 export function* rowsOf(statement: Statement): Work<readonly Row[]> {
@@ -43,27 +43,26 @@ export function* firstOf(statement: Statement): Work<Row | undefined> {
   return (yield statement)[0]
 }
 
-/** Returns work that executes no statement and has this result. */
+/** Returns work that executes no statements. Its result is `value`. */
 export function* given<T>(value: T): Work<T> {
   yield* []
   return value
 }
 
-/** The result type of work. Any other type is unchanged. */
 export type ResultOf<Done> = Done extends Work<infer T> ? T : Done
 
 export function isWork(value: unknown): value is Work<unknown> {
   return typeof value === 'object' && value !== null && 'next' in value && 'throw' in value
 }
 
-/** Does the work on a synchronous driver. */
+/** Executes the statements of `work` on a synchronous driver. */
 export function doAtOnce<T>(work: Work<T>, query: (statement: Statement) => readonly Row[]): T {
   let next = work.next()
   while (next.done !== true) next = work.next(query(next.value))
   return next.value
 }
 
-/** Does the work on an asynchronous driver with numbered parameters (`$1`, `$2`, …). */
+/** Executes the statements of `work` on an asynchronous driver with numbered parameters (`$1`, `$2`, …). */
 export async function doInTurn<T>(work: Work<T>, query: (text: string, values: unknown[]) => Promise<readonly Row[]>): Promise<T> {
   let next = work.next()
   while (next.done !== true) next = work.next(await query(...numbered(next.value)))

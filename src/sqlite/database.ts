@@ -6,19 +6,19 @@ import { checkHome } from './home.ts'
 import { type FileKind, isBusy, tried } from './problems.ts'
 import { differenceOf } from './table-shapes.ts'
 
-/** The time between two attempts to get a lock, in milliseconds. */
+/** The delay before a retry if the file is locked, in milliseconds. */
 const retryMs = 5
 
-/** The properties of a kind of file, and the definitions of its tables. */
+/** A kind of file, with the definitions of its tables. */
 export interface Schema extends FileKind {
   /**
-   * The migrations. The migration at index n upgrades a file from version n to version n + 1. A released migration never changes, because
-   * files of every version exist.
+   * The migration at index n upgrades a file from version n to version n + 1. A released migration never changes, because files of every
+   * version exist.
    */
   readonly migrations: readonly string[]
   /** SQLite's `application_id`, by which a file is recognized as this kind. */
   readonly applicationId: number
-  /** Whether deleted data is overwritten. Default: false; the deleted bytes then stay in the file until SQLite reuses their space. */
+  /** Whether deleted data is overwritten. If false, deleted bytes stay in the file until SQLite reuses their space. Default: false. */
   readonly erases?: boolean
   /** Whether to refuse a copy of a file while the original is in use. Requires a table `home`. Default: false. */
   readonly isUnique?: boolean
@@ -35,9 +35,9 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens the file and migrates it if it is of an older version. Statements of the returned database throw immediately if the file is locked.
+ * Opens the file, and migrates an older version. The returned database does not wait for locks: a statement throws if the file is locked.
  *
- * Throws SQLite's errors. For a file of another kind, throws an error with the schema's code and leaves the file unchanged. `real` is the
+ * Throws SQLite's errors. For a file of another kind, throws an error with the schema's code and leaves the file unchanged. `real`: the
  * file's path without symbolic links.
  */
 export function openDatabase(
@@ -70,10 +70,7 @@ export function openDatabase(
   }
 }
 
-/**
- * Sets the journal mode. If another connection is using the file, SQLite fails without waiting, so this function retries until the time
- * `until`.
- */
+/** Sets the journal mode. Retries until `until`, because SQLite fails at once if another connection is using the file. */
 function writeAhead(database: DatabaseSync, until: number): void {
   for (;;) {
     try {
@@ -87,8 +84,8 @@ function writeAhead(database: DatabaseSync, until: number): void {
 }
 
 /**
- * Throws if the file is empty but has a folder of owners next to it. That folder shows that the file once had tables, so its content has
- * been lost. This check must run before SQLite opens the file, because SQLite would delete the log, which may still hold the missing data.
+ * Throws if the file is empty, but a folder of owners shows that it was used before: its content has been lost. The check must run before
+ * SQLite opens the file, because SQLite would delete the log, which may still contain the data.
  */
 function checkNotCut({ noun, code }: FileKind, file: string, real: string): void {
   if (!existsSync(`${real}-owners`) || statSync(real).size > 0) return
@@ -100,8 +97,8 @@ function checkNotCut({ noun, code }: FileKind, file: string, real: string): void
 }
 
 /**
- * Returns the version of the file; 0 if it is new. Throws for a file that another program created or changed, and for one of a newer
- * version. Because this function reads the file, SQLite also reports a damaged file, or a file that is not a database.
+ * Returns the version of the file, or 0 if it is new. Throws for a file of a newer version, and for a file that another program created or
+ * changed. SQLite itself throws for a damaged file, or a file that is not a database.
  *
  * Must be called inside a transaction, because another process may be creating the file.
  */
@@ -123,7 +120,7 @@ function checkedVersion(database: DatabaseSync, { noun, code, applicationId, mig
 function migrate(database: DatabaseSync, schema: Schema, file: string): void {
   const { migrations, applicationId } = schema
   inTransaction(database, () => {
-    // The version is read again, because another process may have migrated the file first.
+    // The version is read again, because another process may have migrated the file in the meantime.
     for (const migration of migrations.slice(checkedVersion(database, schema, file))) database.exec(migration)
     database.exec(`PRAGMA application_id = ${applicationId}`)
     database.exec(`PRAGMA user_version = ${migrations.length}`)
@@ -131,7 +128,7 @@ function migrate(database: DatabaseSync, schema: Schema, file: string): void {
 }
 
 /**
- * Empties the log beside the file. The log may still hold data that was deleted from the file. Does nothing while another process uses the
+ * Empties the write-ahead log, which may still contain data that was deleted from the file. Does nothing while another process uses the
  * file.
  */
 export function emptyLog(database: DatabaseSync): void {

@@ -1,14 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type NotedTime, SteadyClock } from '../core/time/steady-clock.ts'
 
-/** How often the current time is stored in a file that is being written, in milliseconds. */
+/** The current time is stored with the first write after this interval, in milliseconds. */
 const noteEveryMs = 60_000
 
-/** The table that holds the last time stored in a file. */
+/** The table in which a `FileClock` stores the time. */
 export const clockTable = 'CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, doubted_since INTEGER) STRICT;'
 
 /**
- * The clock by which entries of a file expire. It starts from the last time stored in the file, so that it can detect a jump of the
+ * The clock that decides what has expired in a file. It starts from the time stored in the file, so that it can detect a jump of the
  * machine's clock.
  */
 export class FileClock {
@@ -29,10 +29,7 @@ export class FileClock {
     return this.#clock.now()
   }
 
-  /**
-   * Stores the current time if the stored time is old, or if `doubtedSince` has changed. Called at the end of every transaction that
-   * writes.
-   */
+  /** Stores the current time, unless it was stored recently. Called at the end of every transaction that writes. */
   note(): void {
     const { now, doubtedSince } = this.#clock.noted()
     const steady = performance.now()

@@ -13,12 +13,12 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
-    // Another process may have created the folder meanwhile.
+    // Another process may have created the folder at the same time.
     if (!existsSync(folder)) throw error
   }
 }
 
-/** Returns a name for a new database in memory, which nothing else shares. The database is deleted when its store is closed. */
+/** Returns the name of a new database in memory. The database is deleted when its store is closed. */
 export function inMemory(): string {
   return `:memory:${crypto.randomUUID()}`
 }
@@ -28,8 +28,8 @@ export function isInMemory(file: string): boolean {
 }
 
 /**
- * Returns the file's path without symbolic links, so that all processes agree on it. Creates the file if it is missing, with access for its
- * owner only; SQLite gives the files beside it the same mode.
+ * Creates the file if it is missing, with access for its owner only. Returns the file's path without symbolic links, so that all processes
+ * use the same path.
  *
  * Throws an error with the code of `kind` if the file is on a network file system.
  */

@@ -5,10 +5,8 @@ import { type DatabaseOptions, emptyLog, inTransaction } from './database.ts'
 import { type Contents, type OpenedFile, openFile } from './opened-file.ts'
 import { fileProblem, isBusy, tried } from './problems.ts'
 
-/** The methods of a file's tables, by name. */
 export type Methods = object
 
-/** A call of one of the methods of `Tables`. */
 export interface Call {
   name: string
   args: readonly unknown[]
@@ -17,12 +15,12 @@ export interface Call {
 export interface Asked {
   id: number
   call: Call
-  /** If the file is locked, the call is retried until this time, on the thread's monotonic clock. */
+  /** While the file is locked, the call is retried until this time, on the thread's monotonic clock. */
   until?: number
 }
 export type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
 
-/** The options with which the thread opens a file: the options of the database, and the options of its contents. */
+/** The options with which the thread opens a file. `own`: the options of `Contents.open`. */
 export interface OpenOptions {
   database: DatabaseOptions
   own: unknown
@@ -53,28 +51,23 @@ interface OpenStore<Tables> {
   asked: Asked[]
   /** The timer that empties the log. */
   erasing?: NodeJS.Timeout
-  /** The timer that retries the calls that found the file locked, and the number of failed attempts in a row. */
+  /** `retrying`: the timer for the next attempt after the file was locked. `locked`: the number of such attempts in a row. */
   retrying?: NodeJS.Timeout | undefined
   locked: number
 }
 
-/**
- * How soon the log is emptied after something was erased, in milliseconds. Emptying the log once covers everything that was erased in this
- * time.
- */
+/** How soon the log is emptied after data was deleted, in milliseconds. */
 const erasedWithinMs = 200
 
-/** The number of reads that share one transaction and one message to the store. */
+/** The number of reads that share one transaction and one answer to the store. */
 const readsAtOnce = 8
 
 /** The longest pause between two attempts on a locked file, in milliseconds. */
 const longestRetryMs = 50
 
 /**
- * Runs the thread that keeps the files open. SQLite blocks the writer until the disk has the data, so calls that arrive during one
- * transaction share the next transaction, and wait for the disk once.
- *
- * The thread's program calls this once.
+ * Runs the thread that keeps the files open. A transaction blocks the thread until the disk has the data. All calls that arrive in this
+ * time share the next transaction.
  */
 export function serveFiles<Tables extends Methods, Options>(contents: Contents<Tables, Options>): void {
   const stores = new Map<number, OpenStore<Tables>>()
@@ -143,7 +136,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
   const eraseSoon = (kept: OpenStore<Tables>, { database }: OpenedFile<Tables>): void => {
     kept.erasing ??= setTimeout(() => {
       delete kept.erasing
-      // If emptying the log fails, the log is emptied after the next call that erases data.
+      // Errors are ignored: the next call that erases data empties the log, too.
       tried(() => emptyLog(database))
     }, erasedWithinMs)
   }
@@ -161,11 +154,11 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
   }
 
-  /** Answers calls to a store. Returns the calls that found the file locked and may be retried. */
+  /** Answers calls to a store. Returns the calls to retry, if the file is locked. */
   const attempt = (store: number, kept: OpenStore<Tables>, asked: readonly Asked[], kind: 'reads' | 'writes'): readonly Asked[] => {
     const { file } = kept.options.database
     try {
-      // Each call tries to open the file again, because the cause may have been fixed.
+      // A failed attempt is not kept: the next call tries to open the file again.
       kept.opened ??= openFile(contents, kept.options.database, {
         own: kept.options.own as Options,
         warn: (warning) => send({ store, answers: [], warning }),
@@ -215,7 +208,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     if (open !== undefined) stores.set(store, { options: open, asked: [], locked: 0 })
     const kept = stores.get(store)
     if (calls !== undefined && kept !== undefined) {
-      // `setImmediate` runs after all messages that have arrived are read.
+      // Waits until all messages that have arrived are read, so that their calls share a transaction.
       setImmediate(answerAll)
       const until = performance.now() + kept.options.database.busyTimeoutMs
       for (const { id, call } of calls) kept.asked.push({ id, call, until })
@@ -228,7 +221,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
         kept?.opened?.close()
         send({ store, answers: [], closed: true })
       } catch (error) {
-        // Closes only this store. The other stores of the thread are not affected.
+        // The error is sent instead of thrown, because it must not end the thread, which has other stores.
         send({ store, answers: [], closed: true, problem: fileProblem(error, contents, kept?.options.database.file ?? '').message })
       }
     }

@@ -5,8 +5,8 @@ import { hasLivingOwner } from './owner.ts'
 import type { FileKind } from './problems.ts'
 
 /**
- * Throws if the file is a copy whose original is in use. The lock files of the owners are next to the original, so a process that opens the
- * copy would consider these owners dead. A file that was moved or restored from a backup is accepted, because no original is in use.
+ * Throws if the file is a copy whose original is in use. The owners of the original have their lock files next to the original, so a
+ * process that opens the copy would consider them dead. A file that was moved or restored from a backup is accepted.
  */
 export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { file, real }: { file: string; real: string }): void {
   const home = database.prepare('SELECT id, path FROM home').get()
@@ -19,7 +19,7 @@ export function checkHome(database: DatabaseSync, { noun, code }: FileKind, { fi
   )
 }
 
-/** Stores the path of the file in the file. If the path has changed, the file gets a new id. */
+/** Stores the file's path in the file itself. If the path has changed, the file gets a new id. */
 export function settleAt(database: DatabaseSync, real: string): void {
   const home = database.prepare('SELECT path FROM home').get()
   if (home?.path === real) return
@@ -41,7 +41,7 @@ function idOf(file: string): unknown {
     database = new DatabaseSync(file, { readOnly: true })
     return database.prepare('SELECT id FROM home').get()?.id
   } catch {
-    // The file is a journal of another version or an unrelated file, so it doesn't contain the runs of the original.
+    // The file at the original path is no longer the original: it is not a journal, or has another version.
     return undefined
   } finally {
     database?.close()

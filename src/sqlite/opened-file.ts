@@ -8,7 +8,6 @@ import { Owner } from './owner.ts'
 import { fileProblem, tried } from './problems.ts'
 import { Statements } from './statements.ts'
 
-/** The parts of an open file that are passed to `Contents.open`. */
 export interface FileParts {
   readonly database: DatabaseSync
   readonly owner: Owner
@@ -19,15 +18,15 @@ export interface FileParts {
 /** A kind of file: its tables and their methods. */
 export interface Contents<Tables, Options> extends Schema {
   /**
-   * Returns the methods. Each call runs in a transaction, which is rolled back if the method throws. If a method returns `Work`, the work
-   * is done in the same transaction.
+   * Returns an object with the methods. Each call of a method runs in a transaction that is rolled back if the method throws. If a method
+   * returns `Work`, the transaction includes it.
    */
   open(parts: FileParts, options: Options): Tables
-  /** Releases everything that an owner holds when the owner leaves. */
+  /** Releases everything that an owner holds. Called when the owner closes the file. */
   release(database: DatabaseSync, ownerId: string): void
-  /** Names of methods that only read. They don't wait for writers, and may not see the effects of calls that have not been answered yet. */
+  /** Names of methods that only read. They don't wait for writers, so they may miss the effects of calls that are still running. */
   readonly reading: readonly string[]
-  /** Methods whose deleted data must not stay in the log beside the file. */
+  /** Names of methods that delete data. The write-ahead log is emptied after they are called. */
   readonly erasing?: readonly string[]
 }
 
@@ -48,7 +47,7 @@ export interface OpenedFile<Tables> {
  */
 const sharedSince = [3, 51, 3]
 
-/** A connection, the number of its users, and the owners of this process that share it. */
+/** A connection, and the owners of this process that share it. */
 interface Connection {
   readonly database: DatabaseSync
   readonly clock: FileClock
@@ -62,8 +61,7 @@ const connections = new Map<string, Connection>()
 /**
  * Opens the file. Stores of one process that open a file with the same options share a connection.
  *
- * If opening fails, throws an error with the code of `contents` and leaves nothing open. Calls `warn` if the machine's clock can't be
- * trusted.
+ * Throws an error with the code of `contents` if the file can't be opened. Calls `warn` if the machine's clock has jumped.
  */
 export function openFile<Tables, Options>(
   contents: Contents<Tables, Options>,
@@ -84,7 +82,7 @@ export function openFile<Tables, Options>(
     connections.set(key, used)
     used.users++
     const close = () => {
-      // Removing the owner can't be retried later, so these statements wait for other connections as long as allowed.
+      // The owner can't be removed later, so the statements wait if another connection has locked the file.
       tried(() => database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`))
       try {
         if (owners.delete(owner.id)) leave(database, owner, contents)
@@ -109,7 +107,6 @@ export function openFile<Tables, Options>(
   }
 }
 
-/** Creates the parts of a connection. If that fails, closes the database and throws SQLite's error. */
 function connect(database: DatabaseSync, warn: (message: string) => void): Connection {
   try {
     return { database, clock: new FileClock(database, warn), statements: new Statements(database), users: 0, owners: new Set() }
@@ -150,7 +147,7 @@ function enter(
 }
 
 function leave(database: DatabaseSync, owner: Owner, { release }: Pick<Contents<never, never>, 'release'>): void {
-  // If the write fails, the owner stays in the file, and the next process finds it dead.
+  // Errors are ignored: if the owner stays in the file, the next process finds it dead.
   tried(() => {
     release(database, owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)

@@ -5,22 +5,22 @@ import { makeFolder } from './file-place.ts'
 import { isBusy, tried } from './problems.ts'
 
 /**
- * Shows other processes whether an owner is alive, without clocks: each owner keeps a small file locked, and the operating system releases
- * the lock however the process ends. A paused process keeps its lock.
+ * Shows other processes whether an owner is alive. Each owner keeps a small file locked. The operating system releases the lock when the
+ * process ends, for any reason. A paused process keeps its lock.
  *
- * Once SQLite has opened these files, nothing else in the process may open them: closing any other handle would drop the process's lock.
+ * Only SQLite may open these files: if the process closes any other handle of a file, it loses its lock on the file.
  */
 export class Owner {
   readonly id: string = crypto.randomUUID()
   readonly #folder: string | undefined
   #lock: DatabaseSync | undefined
 
-  /** `folder` is the folder for the lock files. Without a folder, only this process uses the data, and every owner counts as alive. */
+  /** `folder`: the folder for the lock files. Without a folder, every owner counts as alive. */
   constructor(folder: string | undefined) {
     this.#folder = folder
   }
 
-  /** Takes the lock: from now on, other processes see this owner as alive. */
+  /** Takes the lock. Other processes then see this owner as alive. */
   live(): void {
     if (this.#lock !== undefined || this.#folder === undefined) return
     makeFolder(this.#folder)
@@ -41,10 +41,10 @@ export class Owner {
     if (this.#folder !== undefined) rmSync(join(this.#folder, id), { force: true })
   }
 
-  /** Releases the lock: from now on, other processes see this owner as dead. */
+  /** Releases the lock. Other processes then see this owner as dead. */
   close(): void {
     this.#lock?.close()
-    // If the lock file can't be removed, the next process removes it, because it is no longer locked.
+    // Errors are ignored: the next process removes an unlocked file.
     tried(() => this.forget(this.id))
   }
 }

@@ -22,7 +22,7 @@ const words: Readonly<Record<number, string>> = {
   26: 'it is not an SQLite database',
 }
 
-/** Turns anything thrown while using the file into an error that names the file and suggests a fix. */
+/** Converts an error from SQLite to an error that names the file and suggests a fix. */
 export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind, file: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const code = codeOf(error)
@@ -31,7 +31,7 @@ export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind,
   return new ToolloopError(errorCode, `The ${noun} \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Runs `work` and returns false if it throws. Used for cleanup after an error, because only that error is reported. */
+/** Runs `work` and returns whether it succeeded. Used for cleanup after an error, whose own errors are ignored. */
 export function tried(work: () => void): boolean {
   try {
     work()
@@ -45,7 +45,7 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error) === busy
 }
 
-/** Returns the primary result code of SQLite, which is the lowest byte of an extended code. */
+/** Returns SQLite's primary result code: the lowest byte of an extended code. */
 function codeOf(error: unknown): number | undefined {
   const isSqlite = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
   return isSqlite ? (error.errcode as number) & 0xff : undefined

@@ -12,12 +12,11 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** The names of the methods of `Tables`. */
 export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...args: never[]) => unknown ? K & string : never }[keyof Tables]
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? ResultOf<Value> : never
 
-/** Receives the thread's warnings. `lost` is called if the thread dies. */
+/** `logger` gets the thread's warnings. `lost` is called if the thread dies. */
 export interface Told {
   logger: Logger
   lost?: (problem: ToolloopError) => void
@@ -38,7 +37,7 @@ export class SqliteFile<Tables extends Methods> {
   #ids = 0
   #closed = false
 
-  /** `lost` is called if the thread dies before the file is closed. The file can still be used afterwards, with a new owner. */
+  /** `lost` is called if the thread dies before the file is closed. The next call starts a new thread, with a new owner. */
   constructor(kind: FileKind, thread: FileThread, options: OpenOptions, { logger, lost }: Told) {
     this.#kind = kind
     this.#thread = thread
@@ -49,12 +48,12 @@ export class SqliteFile<Tables extends Methods> {
   }
 
   /**
-   * Calls one of the tables' methods, in its own transaction or in one shared with other calls. Rejects with an error that has the code of
-   * the kind of file, or with the error that the method throws.
+   * Calls a method of `Tables` in the thread. Other calls may share its transaction. Rejects with the error that the method throws, or with
+   * an error with the code of `kind`.
    */
   call<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
     const answer = this.#ask({ name, args })
-    // The calls of one tick are sent together.
+    // All calls of one tick are sent together.
     if (!this.#isSending) queueMicrotask(() => this.#sendBatch())
     this.#isSending = true
     return answer
@@ -103,8 +102,8 @@ export class SqliteFile<Tables extends Methods> {
 
   #answered({ answers, warning, closed, problem }: FromThread): void {
     if (warning !== undefined) this.#logger.warn({ file: this.#options.database.file }, warning)
-    // Each answer is delivered in its own turn of the event loop, because many answers may arrive at once, and each caller may then do a
-    // lot of work.
+    // Many answers may arrive at once. Each answer is delivered in its own turn of the event loop, so that the callers don't block it
+    // together.
     for (const answer of answers) void yieldNow().then(() => this.#handOut(answer))
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
@@ -143,7 +142,7 @@ export interface FileOptions {
   maxBytes?: number
 }
 
-/** Checks the options and fills in the defaults. Throws `invalid_option`. */
+/** Checks the options and fills in the defaults. Throws `invalid_option` for invalid options. */
 export function fileOptions({ file, synchronous = 'full', busyTimeoutMs = 5_000, maxBytes }: FileOptions): OpenOptions['database'] {
   if (typeof file !== 'string' || file === '' || file === ':memory:') throw new InvalidOptionError('file', 'the path of a file', file)
   if (synchronous !== 'full' && synchronous !== 'normal') throw new InvalidOptionError('synchronous', "'full' or 'normal'", synchronous)
@@ -159,11 +158,11 @@ function checkInteger(option: string, value: number, least: number): void {
 /** Receives the messages that the thread sends to one store. */
 export interface Listener {
   answered(message: FromThread): void
-  /** Called when the thread has ended. The store can then no longer be used. */
+  /** Called when the thread has ended. */
   ended(why: string): void
 }
 
-/** The one thread of this process that opens all files of a kind. The first store that needs it starts it. */
+/** The thread of this process that opens all files of a kind. It is started when it is first needed. */
 export class FileThread {
   readonly #program: string | URL
   #thread: Worker | undefined
@@ -173,12 +172,11 @@ export class FileThread {
   readonly #busy = new Set<number>()
   #stores = 0
 
-  /** `program` calls `serveFiles`. It is the program's code, or the URL of its file. */
+  /** `program`: the code that the thread runs, or its URL. The code must call `serveFiles`. */
   constructor(program: string | URL) {
     this.#program = program
   }
 
-  /** Returns the number of a new store. */
   nextStore(): number {
     return ++this.#stores
   }
@@ -195,7 +193,7 @@ export class FileThread {
     this.expectAnswer(store, true)
   }
 
-  /** Sets whether a store waits for an answer. The process stays alive only while a store waits. */
+  /** Sets whether a store waits for an answer. The thread keeps the process alive only while a store waits. */
   expectAnswer(store: number, isExpected: boolean): void {
     if (isExpected) this.#busy.add(store)
     else this.#busy.delete(store)
@@ -213,7 +211,7 @@ export class FileThread {
 
   #start(): Worker {
     const started = new Worker(this.#program, { eval: typeof this.#program === 'string', execArgv: [] })
-    // Lets the process exit unless an answer is expected.
+    // The thread must not keep the process alive unless an answer is expected.
     started.unref()
     let why = 'its thread was ended'
     started.on('message', (message: FromThread) => {

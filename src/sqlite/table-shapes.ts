@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * A query for the structure of each table. The `CREATE TABLE` statements can't be compared, because SQLite rewrites them when a table is
- * altered.
+ * A query for the structure of each table. Comparing the `CREATE TABLE` statements would not work, because SQLite rewrites them when a
+ * table is altered.
  */
 const shapes = `
   SELECT t.name,

@@ -44,14 +44,14 @@ const migrations: readonly ((schema: string) => string)[] = [
     );`,
 ]
 
-/** Maximum pause between the statements of a migration, in milliseconds. */
+/** How long a migration may pause between two statements before the server ends it, in milliseconds. */
 const migrationIdleMs = 60_000
 
 /** Creates the tables, or upgrades them. Several processes may call it at the same time. */
 export async function migrate(pool: PostgresPool, schema: string, name: string): Promise<void> {
   await inTransaction(pool, migrationIdleMs, async (query) => {
     await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`toolloop sessions ${name}`])
-    // Doesn't use `IF NOT EXISTS`, which requires the right to create schemas even if the schema already exists.
+    // `IF NOT EXISTS` is not used, because it requires the right to create schemas even if the schema exists.
     const [there] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
     if (there === undefined) await query(`CREATE SCHEMA ${schema}`)
     const [table] = await query('SELECT to_regclass($1) AS known', [`${schema}.session_schema`])

@@ -17,8 +17,8 @@ export interface PostgresClient {
 /**
  * The parts of a `Pool` of `pg` 8 that session stores use; any object with these methods works. The caller owns the pool and ends it.
  *
- * Contract: queries are awaited. If a query rejects because the connection was lost, it is retried; otherwise, sessions reject with
- * `session_failed`.
+ * Contract: queries are awaited. A query that rejects because the connection was lost is retried. After any other rejection, sessions
+ * reject with `session_failed`.
  */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
@@ -29,7 +29,7 @@ export interface PostgresPool {
 
 const listenedTo = new WeakSet<PostgresPool>()
 
-/** Prevents a lost idle connection from ending the process. The pool opens another one. */
+/** Prevents the loss of an idle connection from ending the process. The pool replaces the connection. */
 export function surviveLostConnections(pool: PostgresPool): void {
   if (!listenedTo.has(pool)) callUnawaited(() => pool.on?.('error', ignore))
   listenedTo.add(pool)
@@ -39,8 +39,8 @@ export function surviveLostConnections(pool: PostgresPool): void {
 export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
 /**
- * Runs `work` in a transaction. Rolls it back if `work` rejects, or if it leaves the server waiting longer than `idleMs`, for example
- * because the process hangs.
+ * Runs `work` in a transaction. The transaction is rolled back if `work` rejects. The server also rolls it back if no statement arrives for
+ * `idleMs` milliseconds.
  */
 export async function inTransaction<T>(pool: PostgresPool, idleMs: number, work: (query: Query) => Promise<T>): Promise<T> {
   const client = await connectionOf(pool)
@@ -51,7 +51,7 @@ export async function inTransaction<T>(pool: PostgresPool, idleMs: number, work:
     await client.query('COMMIT')
     return value
   } catch (error) {
-    // A client that can't roll back must not be reused.
+    // If the rollback fails, the pool discards the client.
     broken = await failureOf(() => client.query('ROLLBACK'))
     throw error
   } finally {
@@ -71,8 +71,8 @@ async function failureOf(work: () => Promise<unknown>): Promise<Error | undefine
 }
 
 /**
- * Gets a connection, with a listener that keeps its errors from becoming uncaught exceptions. The listener is added in the callback,
- * because a promise might resolve only after the connection has ended.
+ * Gets a connection whose errors don't become uncaught exceptions. The listener must be added in the callback: after a promise has
+ * resolved, it may be too late.
  */
 function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
@@ -84,7 +84,7 @@ function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
   })
 }
 
-/** Ignores an error that the next statement will report. */
+/** Ignores an error of a connection, because the next statement on the connection rejects. */
 function ignore(): void {}
 
 /** The pauses between retries are 0.1, 0.2, 0.4, … s, up to 2 s. */
@@ -110,17 +110,14 @@ export async function withRetries<T>(work: () => Promise<T>, tries: number = few
   }
 }
 
-/**
- * SQLSTATE codes of temporary problems: lost connections, missing resources, operator intervention, and transactions that must be retried.
- * https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
+/** SQLSTATE codes of problems that a retry can solve. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const passingStates = /^(08|53|57P)|^(25P03|40001|40P01)$/
 const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)$/
 
 function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   if (typeof code === 'string') return passingStates.test(code) || passingCodes.test(code)
-  // These errors of `pg` have no code: the connection ended, or none was available in time.
+  // These errors of `pg` have no code.
   return /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect/i.test(messageOf(error))
 }
 
@@ -128,7 +125,7 @@ function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
 
-/** Whether an error is about a missing table or schema. */
+/** Whether a statement failed because a table or schema doesn't exist. */
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === '42P01' || codeOf(error) === '3F000'
 }

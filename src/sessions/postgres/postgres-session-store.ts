@@ -15,8 +15,8 @@ export interface StoreOptions {
 }
 
 /**
- * Stores sessions in PostgreSQL. A process renews its lease regularly. If a process stops renewing its lease, it loses its sessions.
- * Further changes by this process are refused, because its token is no longer valid.
+ * Stores sessions in PostgreSQL. A process renews the leases of its sessions regularly. If it stops, it loses the sessions, and its later
+ * changes are refused.
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #pool: PostgresPool
@@ -55,10 +55,10 @@ export class PostgresSessionStore implements SessionStore {
   pause: SessionStore['pause'] = (claim, draft) => this.#letGo(claim, () => this.#work.pause(claim, draft))
   unclaim: SessionStore['unclaim'] = (claim, options) => this.#letGo(claim, () => this.#work.unclaim(claim, options))
   release: SessionStore['release'] = (...given) => this.#do(() => this.#work.release(...given))
-  // Only a run passes a number, to read its own session. This read is retried more often, because the run fails without it.
+  // Only runs pass a number. Their reads are retried more often, because a run fails if it can't read its session.
   read: SessionStore['read'] = (session, range) =>
     this.#look(() => this.#work.read(session, range), typeof session === 'number' ? manyTries : fewTries)
-  // Not retried, because a retry could not tell whether the first attempt had succeeded.
+  // Not retried, because the first attempt may have succeeded, and a retry would append the messages twice.
   append: SessionStore['append'] = (...given) => this.#do(() => this.#work.append(...given), 1)
   get: SessionStore['get'] = (id) => this.#look(() => this.#work.get(id))
   list: SessionStore['list'] = (query) => this.#look(() => this.#work.list(query))
@@ -68,7 +68,8 @@ export class PostgresSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#do(() => this.#work.prune(olderThanMs), fewTries)
       deleted += more
-      // Stops after a batch that is not full. Otherwise, sessions that expire meanwhile could keep the loop running forever.
+      // A batch that is not full is the last one. Continuing until a batch is empty could take forever, because more sessions expire in the
+      // meantime.
       if (more < prunedAtOnce) return deleted
     }
   }
@@ -86,7 +87,7 @@ export class PostgresSessionStore implements SessionStore {
     try {
       return await this.#do(work)
     } finally {
-      // The claim is also dropped after a failure, so that nobody waits for the session longer than necessary.
+      // The claim is no longer renewed even if `work` has failed, so that it expires and others can use the session.
       this.#held.delete(token)
       if (this.#held.size === 0) this.#stopRenewing()
     }
@@ -104,17 +105,17 @@ export class PostgresSessionStore implements SessionStore {
 
   async #renew(): Promise<void> {
     const renewed = `UPDATE ${this.#schema}.sessions SET lease = ${now} + $3 WHERE owner = $1 AND token = ANY ($2)`
-    // If a renewal fails, the next renewal makes up for it. If all of them fail, the process loses its sessions, and its runs notice when
-    // they store their messages.
+    // Errors are ignored, because the next renewal may succeed. If none does, a run is told that it lost its session when it stores its
+    // messages.
     await this.#pool.query(renewed, [this.#owner, [...this.#held], this.#leaseMs]).catch(() => undefined)
   }
 
-  /** Does the work in a transaction. The whole transaction is repeated if the server could not be reached. */
+  /** Runs the statements of `work` in a transaction. Repeats the transaction if the server could not be reached. */
   #do<T>(work: () => Work<T>, tries: number = manyTries): Promise<T> {
     return this.#tried(() => inTransaction(this.#pool, this.#leaseMs, (query) => doInTurn(work(), query)), tries)
   }
 
-  /** Does work that only reads. No transaction is needed. */
+  /** Runs statements that only read, without a transaction. */
   #look<T>(work: () => Work<T>, tries: number = fewTries): Promise<T> {
     return this.#tried(() => doInTurn(work(), async (text, values) => (await this.#pool.query(text, values)).rows), tries)
   }
@@ -124,7 +125,7 @@ export class PostgresSessionStore implements SessionStore {
     return withRetries(work, tries)
   }
 
-  /** Checks once that the tables exist. */
+  /** Checks that the tables exist. After the first success, the check is skipped. */
   async #ready(): Promise<void> {
     if (this.#closed) throw closedStore()
     this.#checked ??= withRetries(() => checkTables(this.#pool, this.#schema, this.#name))

@@ -10,13 +10,13 @@ import { SqliteSessionStore } from './sqlite-session-store.ts'
 export interface SqliteSessionsOptions extends ExpiryOptions {
   /**
    * The path of the database file, which must be on a local disk. The file and its folder are created if they don't exist. Only the owner
-   * of the file can read it. SQLite and the session store create more files in the same folder, whose names start with the name of this
-   * file. Don't use the file of a journal.
+   * of the file can read it. SQLite and the session store create more files next to it, whose names start with the same name. Don't use the
+   * file of a journal.
    */
   file: string
   /**
-   * `'full'`: messages of a run survive a power failure. `'normal'`: the messages survive a crash of the process, but a power failure may
-   * lose the latest messages. Default `'full'`.
+   * `'full'`: stored messages survive a power failure. `'normal'`: stored messages survive a crash of the process, but a power failure may
+   * lose the latest. Default `'full'`.
    */
   synchronous?: 'full' | 'normal'
   /** How long a call waits for a file that another process has locked, in milliseconds. After that, the call fails. Default 5,000. */
@@ -41,8 +41,8 @@ const optionNames: OptionNames<SqliteSessionsOptions> = {
 
 /**
  * Stores conversations in an SQLite file, without a server. Several processes may use the file at the same time. If a process dies, the
- * other processes can use its sessions. Throws `invalid_option`. The first call opens the file, and rejects with `session_failed` if the
- * disk is full, or if the file is locked, damaged, read-only, of a newer version, or of another program.
+ * other processes can use its sessions. Throws `invalid_option` for invalid options. The first call opens the file, and rejects with
+ * `session_failed` if the disk is full, or if the file is locked, damaged, read-only, of a newer version, or of another program.
  *
  * ```ts
  * const sessions = sqliteSessions({ file: 'data/sessions.sqlite' })

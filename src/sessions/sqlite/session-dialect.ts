@@ -2,7 +2,7 @@ import { Statement, sql } from '../../sql/statement.ts'
 import type { FileParts } from '../../sqlite/opened-file.ts'
 import type { SessionsDialect } from '../session-work.ts'
 
-/** Detects dead processes by file locks, which end with their process. Only owners that are registered in the file can be checked. */
+/** The dialect of SQLite. Detects dead processes by file locks, which end with their process. */
 export function sqliteDialect({ owner, clock, statements }: Omit<FileParts, 'database'>): SessionsDialect {
   const living = (): string[] => {
     const owners = statements.all('SELECT DISTINCT owner FROM sessions WHERE owner IS NOT NULL')

@@ -1,5 +1,5 @@
 /**
- * The code of the thread. The build replaces this with the code of `session-thread.ts`, because an application's bundle does not include
- * our files.
+ * The code of the worker thread. The build replaces the URL with the code itself, because the file may be missing after an application is
+ * bundled.
  */
 export const workerCode: string | URL = new URL('./session-thread.ts', import.meta.url)

@@ -3,7 +3,6 @@ import { SessionWork } from '../session-work.ts'
 import { sqliteDialect } from './session-dialect.ts'
 import { sessionsSchema } from './sessions-schema.ts'
 
-/** Options of the tables. */
 export interface TablesOptions {
   expireAfterMs: number
 }
@@ -13,6 +12,6 @@ serveFiles({
   ...sessionsSchema,
   open: (parts, { expireAfterMs }: TablesOptions) => new SessionWork(sqliteDialect(parts), expireAfterMs),
   reading: ['get', 'list', 'read'],
-  // Frees the sessions of an owner that is gone. Sessions whose run waits or is in a journal are still held by that run.
+  // Removes the owner from its sessions. A run that waits or is in a journal still holds its session.
   release: (database, ownerId) => database.prepare('UPDATE sessions SET owner = NULL WHERE owner = ?').run(ownerId),
 })

@@ -32,7 +32,8 @@ export class SqliteSessionStore implements SessionStore {
     for (let deleted = 0; ; ) {
       const more = await this.#file.call('prune', olderThanMs)
       deleted += more
-      // Stops after a batch that is not full. Otherwise, sessions that expire meanwhile could keep the loop running forever.
+      // A batch that is not full is the last one. Continuing until a batch is empty could take forever, because more sessions expire in the
+      // meantime.
       if (more < prunedAtOnce) return deleted
     }
   }
