@@ -35,7 +35,7 @@ addEventListener('online', retryNow)
 export interface Reading {
   onEvent: (event: StreamEvent) => void
   onState?: (state: 'connecting' | 'open' | 'lost' | 'refused') => void
-  /** Reads the events that follow the event with this number. Default: all events. */
+  /** The number of the event after which to start. Default: from the first event. */
   after?: number
   /** The type of the event that ends the stream. Default: the stream never ends. */
   lastType?: string

@@ -108,7 +108,7 @@ interface MetricProps {
   title: string
   total: string
   about: string
-  /** The query that selects the runs behind the figure. */
+  /** The query for the runs that the figure counts. */
   query: Query
   series: (number | null)[][]
   format(value: number): string

@@ -14,7 +14,7 @@ const mostTicks = 5
 /** Maps times to positions on a timeline, from 0 to 1. */
 export interface TimeScale {
   at(time: number): number
-  /** The ticks. `ms` is a round working time. */
+  /** `ms` is the working time at the tick, a round number. */
   ticks: { ms: number; at: number }[]
   gaps: { at: number; width: number; ms: number }[]
   workMs: number

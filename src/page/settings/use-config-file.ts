@@ -25,7 +25,7 @@ export interface ConfigEditing {
 }
 
 /**
- * Returns the configuration, and functions that change it section by section. The configuration is read again when the service has loaded a
+ * Returns the configuration, and functions that change one section at a time. The configuration is read again when the service has loaded a
  * new version.
  */
 export function useConfigFile(): ConfigEditing {

@@ -21,7 +21,7 @@ interface Bounds<Items> {
    * response that never ends.
    */
   timeoutMs: number
-  /** Maximum number of waiting requests, including the one in progress. Default: unlimited. */
+  /** Maximum number of requests that are waiting or in progress. Default: unlimited. */
   mostWaiting?: number
   /** Ends all requests, including the waiting ones, without a response. */
   stop: AbortSignal

@@ -16,7 +16,7 @@ export interface NodeResponse {
   off(event: 'close' | 'drain', listener: () => void): unknown
 }
 
-/** A response or a run. */
+/** What `pipeToNode` sends: a response or a run. */
 export type Sendable = Response | { toResponse(options?: ResponseOptions): Response }
 
 /**

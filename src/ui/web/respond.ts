@@ -79,7 +79,6 @@ export class RunResponses {
     this.#log.append(event)
   }
 
-  /** Ends the run's events. */
   end(ended: EndedRun): void {
     this.#ended = ended
     this.#log.wake()
