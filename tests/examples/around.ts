@@ -13,14 +13,14 @@ const database = {
 }
 const current = new AsyncLocalStorage<{ paid: number[] }>()
 
-/** A tool runs in a transaction: what it finds in `current` is its own. It must not count unless it is committed. */
+/** Runs each tool that writes in a transaction, which the tool finds in `current`. The call fails if the transaction is not committed. */
 const transaction: Hooks = {
   name: 'transaction',
   onFailure: 'refuse',
   aroundTool: ({ effect }, next) => (effect === 'read' ? next() : database.begin((opened) => current.run(opened, next))),
 }
 
-/** What was read before is not read again. */
+/** The results of earlier reads. */
 const cached = new Map<string, unknown>()
 const cache: Hooks = {
   name: 'cache',
@@ -32,7 +32,7 @@ const cache: Hooks = {
   },
 }
 
-/** A model request, timed with its retries. The response has been streamed by the time `next` resolves. */
+/** Logs each model request after its retries. The response has been streamed when `next` resolves. */
 const timing: Hooks = {
   name: 'timing',
   async aroundModel({ model, iteration }, next) {
@@ -44,7 +44,7 @@ const timing: Hooks = {
 
 const balance = defineTool({
   name: 'balance',
-  description: 'What is in the account.',
+  description: 'The balance of the account.',
   effect: 'read',
   execute: () => {
     console.log('reading')

@@ -13,7 +13,7 @@ const slow = defineTool({
 })
 const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'slow' }] }]), tools: [slow] })
 
-// The response's `close`, not the request's: that comes when the body has been read.
+// `close` of the response, not of the request: that is emitted when the body has been read.
 const server = createServer(async (_request, res) => {
   const left = new AbortController()
   res.once('close', () => left.abort())

@@ -5,7 +5,7 @@ import { createService, nodeHandler } from '../../src/service/index.ts'
 const service = createService({ model: process.env.MODEL ?? 'demo', authenticate: () => ({ name: 'ann', roles: ['run'] }) })
 
 const app = express()
-// A body that Express has read already is taken.
+// The service uses a body that Express has already read.
 app.use(express.json({ limit: '1mb' }))
 app.use('/agent', nodeHandler(service))
 

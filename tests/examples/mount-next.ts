@@ -3,7 +3,7 @@ import { createService } from '../../src/service/index.ts'
 // app/agent/[...path]/route.ts
 const service = createService({
   model: process.env.MODEL ?? 'demo',
-  // The session of your own login: whom a request is from.
+  // Identify the user by the session of your own login.
   authenticate: (request) => (request.headers.get('cookie') === 'session=ann' ? { name: 'ann', roles: ['run'] } : undefined),
   hosts: ['app.example.com'],
   basePath: '/agent',

@@ -12,7 +12,7 @@ const refund = defineTool({
   execute: (order) => ({ refunded: order.id }),
 })
 
-// Stands in for a real model. It says what it was told last.
+// Stands in for a real model. Its answer repeats the latest tool results.
 const model = scriptedModel(({ messages }) => {
   const told = messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
   if (told.length === 0) return { toolCalls: [{ name: 'find_late' }] }

@@ -9,7 +9,7 @@ const model = {
   rateLimits: { concurrency: 2, requestsPerMinute: 3_000, tokensPerMinute: 200_000 },
 }
 
-// Runners that know nothing of each other keep to the limits together.
+// Independent runners share the limits.
 const runs = Array.from({ length: 6 }, () => new AgentRunner({ model }).run('Hello'))
 const results = await Promise.all(runs)
 console.log(results.map(({ output }) => output).join(' '))

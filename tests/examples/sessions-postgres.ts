@@ -13,7 +13,7 @@ async function openSessions(connectionString: string | undefined) {
 
 const runner = new AgentRunner({ model: scriptedModel(['One moment.', 'Yes.']), sessions: await openSessions(process.env.DATABASE_URL) })
 const first = runner.run('Is it raining?', { session: 'chat-1' })
-// Sent before the first is answered: a web page may rather say so than wait.
+// Sent before the first run has ended: refused at once, so that a page can say so.
 const second = runner.run('Hello?', { session: { id: 'chat-1', onBusy: 'refuse' } }).catch((error: unknown) => error)
 const error = await second
 if (ToolloopError.isInstance(error)) console.log(error.code)
