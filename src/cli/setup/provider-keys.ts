@@ -11,9 +11,9 @@ interface FoundKey {
 
 /** The default models, in order of preference. All are general-purpose models that call tools. */
 const defaultModels = new Map([
-  ['openai', 'gpt-5.2'],
-  ['anthropic', 'claude-sonnet-4-6'],
-  ['google', 'gemini-3.5-flash'],
+  ['openai', 'gpt-6.1-sol'],
+  ['anthropic', 'claude-sonnet-5-5'],
+  ['google', 'gemini-3.8-flash'],
   ['deepseek', 'deepseek-flash'],
   ['moonshot', 'kimi-k2.6'],
   ['doubao', 'doubao-seed-1-8-251228'],
