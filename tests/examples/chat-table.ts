@@ -2,7 +2,7 @@ import { AgentRunner, type MessageInput } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { inputFromUI, messagesToUI, toUIMessageResponse } from '../../src/ui/index.ts'
 
-/** Stands for the table in which your application keeps its chats: a row for each message. */
+/** Stands for your application's table of chats, with a row for each message. */
 let rows: { chat: string; runId: string; message: MessageInput }[] = []
 const messagesOf = (chat: unknown) => rows.filter((row) => row.chat === chat).map(({ message }) => message)
 
@@ -10,7 +10,7 @@ const runner = new AgentRunner({
   model: scriptedModel(({ messages }) => `I have read ${messages.length} messages.`),
   history: {
     load: ({ metadata }) => messagesOf(metadata?.chat),
-    // Keyed by the run: with a journal it may be called again after a crash.
+    // Replaces the messages of the run, because a run with a journal may be saved again after a crash.
     save: ({ metadata, runId }, { newMessages }) => {
       rows = rows.filter((row) => row.runId !== runId)
       rows.push(...newMessages.map((message) => ({ chat: String(metadata?.chat), runId, message })))
@@ -22,7 +22,7 @@ const runner = new AgentRunner({
 export async function POST(request: Request): Promise<Response> {
   const { id, input, replaces, messages } = inputFromUI(await request.json())
   const at = rows.findIndex(({ chat, message }) => chat === id && 'id' in message && message.id === replaces)
-  // `regenerate()`, and messages that were edited: that message and those behind it are gone.
+  // After `regenerate()` or an edit, the message and everything after it is replaced.
   if (replaces !== undefined && at >= 0) rows = rows.filter(({ chat }, row) => chat !== id || row < at)
   return toUIMessageResponse(runner.stream(input, { metadata: { chat: id } }), { originalMessages: messages })
 }

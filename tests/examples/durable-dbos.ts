@@ -28,7 +28,7 @@ if (command === 'ask') {
   console.log(output)
   await journal.close()
 } else {
-  // A worker: continues the runs of dead workers, now and from now on.
+  // A worker continues the runs of dead workers, now and later.
   await runner.recover()
   process.once('SIGTERM', () => journal.close())
 }

@@ -9,7 +9,7 @@ const refund = defineTool({
   name: 'refund',
   description: 'Pays money back.',
   parameters: { type: 'object', properties: { order: { type: 'string' }, euros: { type: 'number' } }, required: ['order', 'euros'] },
-  approval: true, // A person decides, in three days perhaps.
+  approval: true, // A person decides, perhaps in three days.
   effect: 'idempotent', // The bank pays once for each key, so an interrupted call can be repeated.
   execute: async (payment, { idempotencyKey }) => {
     const headers = { 'idempotency-key': idempotencyKey }

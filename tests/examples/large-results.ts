@@ -8,7 +8,7 @@ const readLog = defineTool({
   execute: () => Array.from({ length: 50_000 }, (_, n) => `${n} ${n === 31_233 ? 'ERROR: the disk is full' : 'all is well'}`).join('\n'),
 })
 
-// A real model decides by itself what it reads, by the id that it finds at the end of what it was shown.
+// A real model decides itself what to read. It finds the id at the end of the text that it got.
 const reading = (part: object) => (request: ModelRequest) => {
   const shown = textOf(request.messages.find(({ role }) => role === 'tool')?.content ?? '')
   const [, id = ''] = /by its id "(\w+)"/.exec(shown) ?? []

@@ -11,7 +11,7 @@ const weather = defineTool({
 })
 const token = 'kR7w-an-example-of-a-token'
 
-// Nothing but /mcp and the probes; `mcp: true` offers it beside everything else, agents included.
+// Serves only /mcp and the probes. With `mcp: true`, the service has all its routes, and offers its agents, too.
 const service = createService({ tools: [weather], token, mcp: { only: true } })
 const { url, close } = await listen(service, { port: 0 })
 

@@ -1,6 +1,6 @@
 import { createService, listen } from '../../src/service/index.ts'
 
-/** Yours: checks signature, issuer, expiry and audience, which is the address of `/mcp`. */
+/** Stands for your own check of signature, issuer, expiry and audience, which is the address of `/mcp`. */
 const verifyToken = async (token: string) => (token === 'a-token-of-ann' ? { sub: 'ann', scope: 'tools' } : undefined)
 
 const service = createService({

@@ -6,7 +6,7 @@ const args = ['node_modules/@modelcontextprotocol/server-everything/dist/index.j
 await using tools = await connectMcpServers({ poet: { command: 'node', args, sampling: { maxTokens: 500, maxRequests: 2 } } })
 const model = scriptedModel([
   { toolCalls: [{ name: 'poet__trigger-sampling-request', args: { prompt: 'A word for old snow?' } }] },
-  'Firn.', // Goes to the server.
+  'Firn.', // The answer for the server.
   'It is called firn.',
 ])
 const { output, toolCalls } = await new AgentRunner({ model, tools }).run('What is old snow called?')

@@ -1,6 +1,6 @@
 import { connectMcpServers, openLoopbackSignIn } from '../../src/tools/mcp/index.ts'
 
-// Waits on 127.0.0.1 for the browser to come back. Tokens are stored, so a person signs in only once.
+// Waits on 127.0.0.1 until the browser returns. The tokens are stored, so the user signs in only once.
 await using signIn = await openLoopbackSignIn({ show: ({ server, url }) => console.log(`Sign in to ${server}: ${url}`) })
 const { authorize, redirectUrl } = signIn
 await using tools = await connectMcpServers({ wiki: { url: process.env.WIKI_URL ?? '', auth: { authorize, redirectUrl } } })

@@ -10,7 +10,7 @@ interface Shop {
   refund(order: string, key: string): Promise<string>
 }
 
-/** Stands for your own: a database, an account at a bank, the rights of a user. */
+/** Stands for your own objects: a database, an account at a bank, the rights of a user. */
 async function openShop(name: string): Promise<Shop> {
   return { name, refund: async (order, key) => `${name} refunds order ${order} (${key})` }
 }
@@ -33,7 +33,7 @@ const runner = new AgentRunner({
   model,
   tools: [refund],
   journal,
-  // Asked if a run continues without its caller. The metadata is stored with the run; the context is not.
+  // Called if a run continues without its caller. The metadata is stored with the run; the context is not.
   restore: async ({ metadata }) => ({ context: await openShop(String(metadata?.shop)) }),
 })
 await runner.recover()

@@ -6,7 +6,7 @@ import { AgentRunner, defineTool } from '../../src/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-/** Stands for a service that renders films: when each job will be done. */
+/** Stands for a service that renders films: the time at which each job is done. */
 const jobs: number[] = []
 const startJob = async () => jobs.push(Date.now() + 150)
 

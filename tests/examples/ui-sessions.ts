@@ -19,7 +19,7 @@ export async function POST(request: Request): Promise<Response> {
   const { id, input, replaces, messages } = inputFromUI(await request.json())
   const waiting = (await sessions.get(id))?.waiting
   const decisions = waiting === undefined ? [] : decisionsFromUI(messages, waiting.pending)
-  // Decided on another device, or no longer asked for.
+  // It was decided on another device, or nobody waits for it.
   if (decisions.length === 0 && input.length === 0) return new Response('Nothing waits for that.', { status: 409 })
   const run =
     waiting !== undefined && decisions.length > 0
@@ -28,13 +28,13 @@ export async function POST(request: Request): Promise<Response> {
   return toUIMessageResponse(run, { originalMessages: messages, onDisconnect: 'continue' })
 }
 
-/** `GET /api/chat/{id}`: what a page begins with, on this device or another. */
+/** `GET /api/chat/{id}`: the messages with which a page starts, on any device. */
 export async function GET(_request: Request, { id }: { id: string }): Promise<Response> {
   const session = await sessions.get(id)
   return Response.json(messagesToUI(await sessions.read(id), { waiting: session?.waiting }))
 }
 
-// What the page sends: a message, `regenerate()`, and another message.
+// The page sends a message, `regenerate()`, and another message.
 const post = async (fields: object) => {
   const body = JSON.stringify({ id: 'chat-1', trigger: 'submit-message', ...fields })
   await (await POST(new Request('http://localhost/api/chat', { method: 'POST', body }))).text()
