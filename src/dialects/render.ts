@@ -81,7 +81,7 @@ export function writeText(value: unknown): string {
 /** Returns every marker that a dialect reads or writes. */
 export function markersOf(dialect: Dialect): string[] {
   const markers = dialect.envelopes.flatMap(({ open, close = [] }) => [...open, ...close])
-  // The closing tags of results are added, because parsers don't look for them.
+  // `resultMarkers` contains only opening tags.
   const closing = dialect.resultMarkers.map((marker) => (/^[<[]/.test(marker) ? `${marker.charAt(0)}/${marker.slice(1)}` : marker))
   return [...new Set([...markers, ...dialect.resultMarkers, ...closing])]
 }

@@ -14,7 +14,6 @@ export interface TestApi {
   expect: Expect
 }
 
-/** A suite: its name, its cases, and the cases to skip, each with a reason. */
 interface Suite<Case> {
   name: string
   cases: readonly Case[]

@@ -37,8 +37,8 @@ export interface MockProviderOptions {
   /**
    * Decides whether a request is refused.
    *
-   * Contract: called before faults and script, synchronously. Return undefined to accept the request, or an error message to answer with
-   * status 400. The script's turn is then kept for the next request. Default: every request whose body is a JSON object is accepted.
+   * Contract: called before faults and script, synchronously. Return undefined to accept the request. Return an error message to refuse it
+   * with status 400 and to keep the script's turn for the next request. Default: every request whose body is a JSON object is accepted.
    */
   refuse?: (request: MockScriptRequest) => string | undefined
   /** The length of the streamed pieces of texts and arguments, in UTF-16 units. Default: 4. */
@@ -218,7 +218,7 @@ class LoopbackProvider implements MockProvider {
     if (exchanges !== undefined) this.#sockets.set(socket, exchanges + more)
   }
 
-  /** Answers one request. Never rejects. */
+  /** Never rejects. */
   async #serve(req: IncomingMessage, exchange: Exchange): Promise<void> {
     // The client may disconnect at any time. The `close` event of the response records it, so the error is ignored.
     exchange.res.on('error', () => {})

@@ -126,7 +126,7 @@ interface PiecedText {
   owners: { holder: Record<string, unknown>; key: string }[]
 }
 
-/** Removes secrets, even if a secret is spread over several payloads. The redacted text is then moved into the first payload. */
+/** Removes secrets. If a secret is spread over several payloads, the redacted text is moved into the first of them. */
 function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
   const values = payloads.map(jsonIn)
   const texts = new Map<string, PiecedText>()
@@ -138,7 +138,7 @@ function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): stri
   return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
 }
 
-/** Returns a key. Payloads with the same key are pieces of the same part of the response. */
+/** Returns the same key for all payloads of one part of the response. */
 function placeOf({ type, index, output_index }: Record<string, unknown>): string {
   return JSON.stringify([type, index, output_index])
 }

@@ -22,7 +22,7 @@ export class Cursor {
     this.at = 0
   }
 
-  /** Continues with the newest chunk once `chunk` has been read. Returns false if `chunk` is the newest, or has not been read. */
+  /** Moves to the newest chunk. Returns false if `chunk` already is the newest, or has unread characters. */
   advance(): boolean {
     if (this.#behind === undefined || this.at < this.chunk.length) return false
     this.chunk = this.#behind
@@ -55,7 +55,7 @@ export class Cursor {
   /** Starts recording the text that is read. `prefix` is put before the text. */
   mark(prefix = ''): void {
     const position = this.#position()
-    // `#rope` must contain everything before the newest chunk, so also the text that is read again.
+    // `#rope` must contain everything before the newest chunk, including text that is read again.
     this.#rope.set(this.#behind === undefined ? prefix : prefix + this.chunk.slice(this.at))
     this.#mark = position < this.#base ? this.#base : position
     this.#marked = true

@@ -69,7 +69,6 @@ function plain(sentence: string, goesOn: boolean): string {
 
 const sentenceEnds = '.!?。！？'
 
-/** Returns the last sentence. */
 function lastSentence(text: string): string {
   let at = text.length - 1
   while (at >= 0 && sentenceEnds.includes(text.charAt(at))) at--

@@ -4,8 +4,8 @@ import { PatternSet } from '../../core/text/pattern-set.ts'
 export const wide = 128
 
 /**
- * Markers to search for in text, character by character. The depth of a state is the number of last characters that may be the start of a
- * marker. No marker may be a prefix of another.
+ * Markers to search for in text, character by character. The depth of a state is the number of characters at the end of the text that may
+ * start a marker. No marker may be a prefix of another.
  */
 export class MarkerSet extends PatternSet {
   /** Not 0 for characters that start a marker. */

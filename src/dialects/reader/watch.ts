@@ -85,7 +85,7 @@ function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Looko
 const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
-/** Returns the dialect's `Watch`. Cached for each set of tool names if the dialect uses them as tags. */
+/** Returns the dialect's `Watch`. */
 export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
   const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
   const key = nameTags.join('')

@@ -90,7 +90,6 @@ async function abortWhen(
   expect(server.requests.length).toBe(1)
 }
 
-/** Waits until a request has settled. */
 async function settled(generating: Promise<ModelResponse>): Promise<void> {
   await Promise.allSettled([generating])
 }

@@ -100,9 +100,7 @@ export const greeting: ModelRequest['messages'] = [
   { role: 'user', content: 'Hello' },
 ]
 
-/**
- * Resolves with the `ModelError` with which a request has rejected. Rejects if the request resolves, or if it rejects with another error.
- */
+/** Resolves with the `ModelError` of a request that rejects. Rejects if the request resolves, or if it rejects with another error. */
 export async function failureOf(generating: Promise<ModelResponse>): Promise<ModelError> {
   let response: ModelResponse
   try {
@@ -123,7 +121,6 @@ export class SeenPieces {
   text = ''
   reasoning = ''
   readonly calls: { id: string; name: string; json: string }[] = []
-  /** The number of text pieces. */
   textPieces = 0
   /** Violations of the sink's contract, in words. Empty for a correct driver. */
   readonly breaches: string[] = []

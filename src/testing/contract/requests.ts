@@ -5,7 +5,7 @@ import { greeting, type ModelCase, type ModelKit, tool } from './kit.ts'
 
 const tools = [tool('zebra', { count: { type: 'integer' } }), tool('aardvark'), tool('get-weather_2', { city: { type: 'string' } })]
 
-/** A conversation with two rounds of calls: text beside calls, several calls, an empty result, and a failed call. */
+/** A conversation with two turns of calls: text beside calls, several calls, an empty result, and a failed call. */
 const history: readonly ChatMessage[] = [
   { role: 'system', content: 'Be brief.' },
   { role: 'user', content: 'Compare the weather in Rome and Oslo.' },
@@ -22,7 +22,6 @@ const history: readonly ChatMessage[] = [
   { role: 'user', content: 'Thanks. And now?' },
 ]
 
-/** Cases about the content of requests. */
 export const requestCases: readonly ModelCase[] = [
   {
     name: 'without tools the request has no tools and no tool choice',

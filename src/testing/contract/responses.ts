@@ -226,7 +226,7 @@ function comparable(response: ModelResponse, wire: MockWire): unknown {
   return { text, reasoning, finishReason, usage, toolCalls: toolCalls.map((call) => canonical(call, wire)) }
 }
 
-/** Returns a call in a form that can be compared. If the wire doesn't carry arguments as text, they are compared as values. */
+/** Returns a call in a form that can be compared. Arguments are compared as values if the wire format doesn't send them as text. */
 function canonical(call: ToolCall, wire: MockWire): unknown {
   if (wire.traits.argumentsAsText) return call
   const value: unknown = JSON.parse(call.function.arguments)

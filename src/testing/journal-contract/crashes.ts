@@ -3,7 +3,7 @@ import type { RunResult } from '../../agent/types/options.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, type JournalKit, usageOfTurn, type World } from './kit.ts'
 
-/** A script with rounds of several calls. Some of these calls wait for approval, one after another. */
+/** Turns with several calls. Some of the calls wait for approval, one after another. */
 const turns: readonly ScriptedTurn[] = [
   {
     text: 'first',

@@ -41,7 +41,6 @@ export const keepingCases: readonly JournalCase[] = [
       await runner.run('go', { runId: '2', ...metadata('zeta', '7') })
       await runner.run('go', { runId: '4' })
       await world.open(waits).runner.run('go', { runId: '5', ...metadata('acme', 8) })
-      // The list is read by another process.
       const other = world.open(answer).runner
       const list = async (query: RunQuery) => (await other.runs.list(query)).runs.map(({ runId }) => runId)
       expect(await list({ metadata: { org: 'acme' } })).toEqual(['5', '3', '1'])

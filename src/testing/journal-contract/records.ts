@@ -102,7 +102,7 @@ export const recordCases: readonly JournalCase[] = [
         const made = callsOf(world, runId)
         const doubled = made.filter((call, at) => made.indexOf(call) !== at)
         expect(made.filter((call) => !calls.includes(call))).toEqual([])
-        // One call was running when the process died. It runs again only if it is idempotent, so a `pay` call may be missing.
+        // One call may have been running when the process died. Only an idempotent call runs again, so a `pay` call may be missing.
         expect(doubled.length <= 1 && doubled.every((call) => call.startsWith('put '))).toBe(true)
         const missing = calls.filter((call) => !made.includes(call))
         expect(missing.length <= 1 && missing.every((call) => call.startsWith('pay '))).toBe(true)
@@ -127,7 +127,7 @@ export const recordCases: readonly JournalCase[] = [
           expect([asked.stopReason, asked.pending.length, result.stopReason, result.toolCalls.length]).toEqual(['paused', 1, 'answered', 1])
           const made = callsOf(world, runId)
           const doubled = made.filter((call, at) => made.indexOf(call) !== at)
-          // Up to two calls were running when the process died.
+          // Up to two calls may have been running when the process died.
           expect(doubled.length <= 2 && doubled.every((call) => /^(look|put) /.test(call))).toBe(true)
           // `refund` is left out, because its arguments, and so its key, are random.
           expect(made.filter((call) => !call.startsWith('refund ') && !calls.includes(call))).toEqual([])

@@ -16,7 +16,6 @@ export interface MockScriptRequest {
   /** The path of the request, with the query. */
   path: string
   headers: Readonly<Record<string, string>>
-  /** The wire format of the request. */
   wire: WireName
   /** Converts the body back to messages, tools and tool choice. */
   readRequest(): WireRequest

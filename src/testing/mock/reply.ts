@@ -50,7 +50,6 @@ export interface PreparedResponse extends OutgoingResponse {
   before: readonly PromiseLike<unknown>[]
 }
 
-/** How to encode a reply, such as the wire format. */
 export interface AnswerContext extends ReplyContext {
   wire: MockWire
   streamed: boolean

@@ -26,7 +26,7 @@ const infoEnds = markerSet(['\n', '{', '['])
 const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
 const doubleEnds = markerSet(['"', '\n'])
 const singleEnds = markerSet(["'", '\n'])
-/** Maximum length of a value, in characters, before and after it has named a declared tool. */
+/** Maximum length of a value that names no declared tool, and of one that does, in characters. */
 const longestUnnamed = 64 * 1024
 const longestNamed = 16 * 1024 * 1024
 
@@ -73,7 +73,10 @@ export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCa
   return calls.calls.map((call) => ({ ...call, repairs: [...(call.repairs ?? []), looseJson] }))
 }
 
-/** Reads a call of a declared tool whose quotes are ambiguous. The call ends with its line, or with the next line that starts with `}`. */
+/**
+ * Reads a call of a declared tool whose quotes are ambiguous. If the first key is on the line of the opening bracket, the call ends with
+ * this line, otherwise with the next line that starts with `}`.
+ */
 function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
   const rest = new Until(severalLines ? braceLine : lineEnd, longestNamed)

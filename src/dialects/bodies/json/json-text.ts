@@ -24,8 +24,8 @@ export function readJsonText(text: string): ReadValue {
 }
 
 /**
- * Reads an object whose strings may lack quotes: `{city:New York, days:2}`. A comma ends an unquoted string only if a key follows, which
- * must be in `known` if `known` is given. Returns undefined for any other input.
+ * Reads an object whose strings may lack quotes: `{city:New York, days:2}`. A comma ends an unquoted string only if a key follows. `known`
+ * limits these keys. Returns undefined for any other input.
  */
 export function readBareObject(text: string, known?: Readonly<Record<string, unknown>>): JsonObject | undefined {
   const reader = new LooseReader(text, { known })

@@ -126,7 +126,7 @@ export function* closeNamedCall(
   return 'done'
 }
 
-/** Creates a reader for a marker around calls, which skips the marker if one of `begins` follows. Any other marker is text. */
+/** Creates a reader for a marker around calls. The reader skips the marker if one of `begins` follows. Otherwise the marker is text. */
 export function wrapperOf(begins: readonly string[]): ReadBody {
   return function* readWrapper({ cursor }): Reading {
     const match = new Match(markerSet(begins))

@@ -16,8 +16,8 @@ function opensValue(code: number): boolean {
 
 /**
  * Reads a bracketed value up to its closing bracket, without parsing it. Brackets inside strings don't count. Then `state` is `'complete'`,
- * `'broken'` (quotes or brackets don't match; the cursor is at the first wrong character), `'long'` (longer than `limit` characters) or
- * `'open'` (the text ends inside the value).
+ * or `'broken'` if quotes or brackets don't match. It is `'long'` if the value exceeds `limit` characters, and `'open'` if the text ends
+ * inside the value.
  */
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'

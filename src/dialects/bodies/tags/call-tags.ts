@@ -17,9 +17,9 @@ export interface Tags {
 export interface CallTags extends Tags {
   /** Tags that may follow the opening tag of the element around the calls. */
   readonly first: MarkerSet
-  /** Tags that may follow a parameter, and `{`. */
+  /** Tags that may follow a parameter. Includes `{`, which starts arguments as JSON. */
   readonly between: MarkerSet
-  /** Tags that may follow other text between parameters. */
+  /** Tags that end stray text between parameters. */
   readonly behindOther: MarkerSet
   /** Markers that may end a value. */
   readonly inValue: MarkerSet

@@ -48,7 +48,8 @@ export function* readNameTag(reading: CallReading): Reading {
 }
 
 /**
- * Reads a value, which may contain any tag. The value's closing tag counts only if another tag follows. Undefined if the call breaks off.
+ * Reads a value, which may contain any tag. The value's closing tag counts only if another tag follows. Undefined if the call is
+ * incomplete.
  */
 function* readValue({ cursor, tools, alone }: CallReading, parameter: string): Generator<Wait, { text: string } | 'no call' | undefined> {
   const closing = `</${parameter}>`

@@ -46,7 +46,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   repairs.push(...nameRepairs(written, name))
   const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
-  /** The tag after the previous value, which has already been read. */
+  /** The tag after the previous value, if it has already been read. */
   let next: string | undefined
   while (!closed) {
     const match = new Match(tags.between)
@@ -168,7 +168,7 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
 interface NamedParameter {
   name: string
   attributes: Readonly<Record<string, string>>
-  /** Whether the name is in the element's content, before the value, not in its tag. */
+  /** Whether the name is in the element's content instead of in its tag. */
   byContent: boolean
   /** Whether the tag closes itself: `<param … />`. */
   empty: boolean

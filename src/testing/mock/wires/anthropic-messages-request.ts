@@ -11,7 +11,7 @@ import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import { objectsIn, stringOf, type WireRequest } from './wire.ts'
 
-/** Reads a Messages request. A turn that joins several user messages is split into one message per text. */
+/** A turn that joins several user messages is split into one message per text. */
 export function readAnthropicRequest(body: JsonObject): WireRequest {
   return {
     model: stringOf(body.model),
@@ -66,7 +66,7 @@ function readPart(block: JsonObject): ContentPart {
   return { type: 'text', text: String(block.text ?? '') }
 }
 
-/** Converts a tool. Ignores the provider's own tools, which have no schema. */
+/** Ignores the provider's own tools, which have no schema. */
 function readTool({ name, description, input_schema: schema }: JsonObject): ToolDefinition[] {
   if (typeof name !== 'string' || !isJsonObject(schema)) return []
   const described = typeof description === 'string' ? { description } : {}

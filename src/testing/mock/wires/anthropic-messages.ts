@@ -200,7 +200,7 @@ function encodeUsage(usage: Usage): JsonObject {
   }
 }
 
-/** Encodes an error. Source: https://platform.claude.com/docs/en/api/errors */
+/** Source: https://platform.claude.com/docs/en/api/errors */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   const told = kind === 'context_overflow' ? 'prompt is too long: 208310 tokens > 200000 maximum' : message
   const type =

@@ -176,7 +176,7 @@ function encodeUsage(usage: Usage): JsonObject {
   }
 }
 
-/** Encodes an error. Source: https://platform.openai.com/docs/guides/error-codes */
+/** Source: https://platform.openai.com/docs/guides/error-codes */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   if (kind === 'context_overflow') {
     return { error: { message, type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' } }

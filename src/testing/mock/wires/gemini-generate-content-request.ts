@@ -3,7 +3,7 @@ import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import { objectsIn, type WireRequest } from './wire.ts'
 
-/** Reads a generateContent request. The model's name is in the path, not in the body. */
+/** The model's name is in the path, not in the body. */
 export function readGeminiRequest(body: JsonObject): WireRequest {
   return {
     messages: [...readSystem(body.systemInstruction), ...objectsIn(body.contents).flatMap(readContent)],
@@ -62,7 +62,7 @@ function readParts(parts: readonly JsonObject[]): ContentPart[] {
   })
 }
 
-/** Converts tools. Ignores the provider's own tools, which declare no functions. */
+/** Ignores the provider's own tools, which declare no functions. */
 function readTools({ functionDeclarations }: JsonObject): ToolDefinition[] {
   return objectsIn(functionDeclarations).map(({ name, description, parameters, parametersJsonSchema: schema = parameters }) => ({
     type: 'function',

@@ -129,7 +129,7 @@ function encodeUsage(usage: Usage | undefined): JsonObject {
   }
 }
 
-/** Encodes an error. Source: https://ai.google.dev/gemini-api/docs/troubleshooting */
+/** Source: https://ai.google.dev/gemini-api/docs/troubleshooting */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   const told =
     kind === 'context_overflow' ? 'The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).' : message

@@ -12,7 +12,7 @@ import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import { objectsIn, stringOf, type WireRequest } from './wire.ts'
 
-/** Reads a request of the Responses API. Consecutive items of the assistant become one message. */
+/** Consecutive items of the assistant become one message. */
 export function readResponsesRequest(body: JsonObject): WireRequest {
   const items = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : objectsIn(body.input)
   const instructions: ChatMessage[] = typeof body.instructions === 'string' ? [{ role: 'system', content: body.instructions }] : []
@@ -66,7 +66,7 @@ function readPart({ type, text, image_url: image, file_url: address, file_data: 
   return { type: 'text', text: String(text ?? '') }
 }
 
-/** Converts a tool. Ignores the provider's own tools, which have no schema. */
+/** Ignores the provider's own tools, which have no schema. */
 function readTool({ type, name, description, parameters, strict }: JsonObject): ToolDefinition[] {
   if (type !== 'function' || typeof name !== 'string' || !isJsonObject(parameters)) return []
   const described = typeof description === 'string' ? { description } : {}

@@ -253,7 +253,7 @@ function encodeUsage(usage: Usage): JsonObject {
   }
 }
 
-/** Encodes an error. Source: https://platform.openai.com/docs/guides/error-codes */
+/** Source: https://platform.openai.com/docs/guides/error-codes */
 function encodeError({ status, message, kind }: WireFailure): JsonObject {
   if (kind === 'context_overflow') {
     const told = 'Your input exceeds the context window of this model. Please adjust your input and try again.'

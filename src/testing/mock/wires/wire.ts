@@ -81,12 +81,10 @@ export interface MockWire {
   readonly layout: StreamLayout
   /** Returns the purpose of a request, or undefined if the request is not in this wire format. `path` has no query. */
   route(method: string, path: string): 'generate' | 'models' | undefined
-  /** Whether the client requested a stream. */
   streams(body: JsonObject, path: string): boolean
   readRequest(body: JsonObject): WireRequest
   encodeStream(plan: TurnPlan, about: ReplyContext): StreamEncoder
   encodeWhole(plan: TurnPlan, about: ReplyContext): JsonObject
-  /** Returns the body of an error response. */
   encodeError(failure: WireFailure): JsonObject
   /** Returns the payload of an error inside a stream. */
   encodeStreamError(failure: WireFailure): JsonObject
