@@ -190,10 +190,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   }
 
   /**
-   * Continues every recorded run that a process left unfinished. Also continues waiting runs that were decided on or cancelled while no
-   * process was running, or that have waited longer than their `decisionTimeoutMs`. Call it at startup, and from time to time if several
-   * processes share the journal. Resolves when each run has ended or waits for a decision. Context, tools and callbacks that were passed to
-   * a single run are lost with its process.
+   * Continues every recorded run that a process left unfinished. Also continues waiting runs that got a decision or were cancelled while no
+   * process was running, and runs that have waited longer than their `decisionTimeoutMs`. Call it at startup, and from time to time if
+   * several processes share the journal. Resolves when each run has ended or waits for a decision. Context, tools and callbacks that were
+   * passed to a single run are lost with its process.
    */
   async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
     this.#active.checkOpen()
@@ -203,8 +203,8 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /**
    * Stops accepting work: `run`, `resume` and `recover` reject with `runner_closed`, and the journal resumes no more runs in this process.
    * Waits up to `drainMs` milliseconds (default 20,000) for running work. Then aborts runs that are not recorded, and leaves recorded runs
-   * unfinished, so that another process can continue them. Callers that wait for such a run get `runner_closed`. Resolves when nothing is
-   * running. Leaves the journal and the sessions open: close them afterwards. Throws `invalid_option` for invalid options.
+   * unfinished, so that another process can continue them. Callers that wait for an unfinished run get `runner_closed`. Resolves when
+   * nothing is running. Leaves the journal and the sessions open: close them afterwards. Throws `invalid_option` for invalid options.
    */
   close(options: CloseOptions = {}): Promise<void> {
     return this.#active.close(options, (drained, problem) => this.#journal.close(drained, problem))

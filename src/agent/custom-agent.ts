@@ -82,10 +82,10 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * Returns the tools of a run. Called when the run begins, and again when it continues in another process, with the context that `restore`
-   * supplies. Default: the bound tools.
+   * Returns the tools of a run. Called when the run begins. If the run continues in another process, called again with the context from
+   * `restore`. Default: the bound tools.
    *
-   * Contract: not awaited. Throwing rejects the run.
+   * Contract: not awaited. If it throws, the run rejects.
    */
   override tools(input: { context: Context }): ToolsFor<Context> {
     return super.tools(input)
@@ -94,7 +94,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   /**
    * Returns the system prompt. Called when a run begins, before anything is sent. Default: `instructions` of the options.
    *
-   * Contract: awaited. Throwing rejects the run. Returning nothing means that there is no system prompt.
+   * Contract: awaited. If it throws, the run rejects. Returning nothing means that there is no system prompt.
    */
   override instructions(input: { context: Context }): Awaitable<string | undefined> {
     return super.instructions(input)
@@ -104,7 +104,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
    * Supplies options that can't be stored, such as tools, when the journal continues a run. See `restore` of a runner's options. Default:
    * `restore` of the options.
    *
-   * Contract: awaited. If it throws, the run is unchanged and is not executed.
+   * Contract: awaited. If it throws, the run is not executed.
    */
   protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
     return this.options.restore?.(run) ?? ({} as Restored<Context>)
@@ -114,7 +114,7 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
    * Wraps every run of the agent, including runs that a journal continues. Override it to act before and after a run. `next()` executes the
    * run, optionally with another input or other options.
    *
-   * Contract: awaited. The return value becomes the result. Throwing rejects the run.
+   * Contract: awaited. The return value becomes the result. If it throws, the run rejects.
    */
   protected perform?(run: PerformedRun<Context>, next: PerformRun<Context>): Promise<RunResult>
 

@@ -139,7 +139,7 @@ export type GoOn =
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
 /**
- * Asks for the messages sent to the run. `takesMessages`: false if the run has reached a limit. `hasAnswer`: true if the run ends unless
+ * Asks for the messages sent to the run. `takesMessages`: false if the run has reached a limit. `hasAnswer`: whether the run ends if no
  * messages have arrived.
  */
 export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
@@ -174,7 +174,7 @@ function decideTurn(facts: Facts): GoOn | End | Steer {
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
   const { objection, isCut, message } = turn
-  // A text is not continued again after a turn that has added nothing to it.
+  // A reply that was cut off before its first character is not continued.
   const continuesText = isCut && message.content !== '' && facts.continuationsLeft > 0 && limit === undefined
   if (steering === undefined)
     return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined && !continuesText }

@@ -27,9 +27,9 @@ import type { CallInPlan, Decide, ReplyInPlan, RequestInPlan } from './types/pla
 import type { AroundTool } from './types/running-call.ts'
 
 /**
- * Composes the plans and wrappers of a run. An entry of a *plan* decides before a step: it may change, refuse or answer the request, reply
- * or call, or ask a person. Its decision is recorded. An entry *around* a step wraps the step and calls `next`. Only entries around a whole
- * turn may wait for people.
+ * Composes the plans and wrappers of a run. An entry of a *plan* decides before a step. It may change or refuse what the step would do,
+ * answer in its place, or ask a person. Its decision is recorded. An entry *around* a step wraps the step and calls `next`. Only entries
+ * around a whole turn may wait for people.
  */
 export function composeLayers(run: RunContext, durable: Pick<Durable, 'survivesCrashes'>): Layers {
   return {

@@ -29,7 +29,7 @@ export function toModel({ model, models, fallbackOn }: Pick<RunnerOptions<never>
   return openModel(model)
 }
 
-/** Returns the options of an agent that apply to a conversation that another agent hands over to it. */
+/** Returns the options that an agent keeps when it takes over a conversation from another agent. */
 export function rulesOf<Context>(options: RunSettings<Context>): AgentRules<Context> {
   const { hooks, plan, around, guardrails, limits, activeTools, stopWhen } = options
   const rules: AgentRules<Context> = {}

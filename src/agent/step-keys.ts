@@ -8,9 +8,9 @@ export const sessionStep = 'session'
 export const traceStep = 'trace'
 export const startStep = 'start'
 export const endStep = 'end'
-/** The time at which a script starts. */
+/** Records the time at which a script starts. */
 export const scriptStep = 'script'
-/** Messages that were sent to the run, but arrived too late for it to read. */
+/** Records the messages that arrived too late for the run to read. */
 export const unreadStep = 'unread'
 
 /** Steps of one iteration. The number of the iteration, from 1, precedes the name. */
@@ -27,7 +27,7 @@ type IterationStep =
   | 'intents'
   /** Whether the run has to end instead of being paused. */
   | 'pause'
-  /** Whether the run has an `approve`. */
+  /** Whether the run has an `approve` callback. */
   | 'approver'
 
 export function iterationStep(iteration: number, name: IterationStep): string {
@@ -123,7 +123,7 @@ export function callNameOf(runId: string, step: string): string {
   return `${runId}/${step.split('.', 3).join('.')}`
 }
 
-/** The step of the call that a record belongs to. The record may also belong to a run nested in the call. */
+/** The step of the call that a record belongs to. Also accepts the record of a run that is nested in the call. */
 export function stepOfRecord(runId: string, record: string): string {
   return record.slice(runId.length + 1).split('/', 1)[0] ?? ''
 }
@@ -162,8 +162,8 @@ function rankOf(key: string): number {
 }
 
 /**
- * Whether a recorded step is executed again when the run continues after a wait. This applies to the steps that record the start, the end
- * or a pause of an execution, and to the steps of the waiting iteration that record the start of calls.
+ * Whether a recorded step is executed again when the run continues after a wait. These are the steps that record the start, the end or a
+ * pause of an execution, and, in the iteration of the wait, the start of calls.
  */
 export function isDoneAgain(key: string, waitedIn: number): boolean {
   if (key === startStep || key === endStep) return true

@@ -31,7 +31,7 @@ export interface ScriptResult {
   value?: Json
   /** The text that the script printed. Absent if the script printed nothing. */
   output?: string
-  /** Notes for the model on calls whose arguments a hook or an approver has changed. */
+  /** Notes for the model on calls that ran with other arguments than the script passed. */
   notes?: string[]
 }
 
@@ -99,7 +99,7 @@ function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId
   throw new Error(error?.message ?? `The script was ended (${stopReason}).`)
 }
 
-/** The text with which the error message of a stopped run starts, before the guardrail's reason. */
+/** The prefix of the error message of a run that a guardrail stopped. The guardrail's reason follows the prefix. */
 const stoppedBy = stoppedByGuardrail('').error?.message ?? ''
 
 /** Caches the JSON of returned values, because stringifying a large value again would block the event loop. */

@@ -206,7 +206,7 @@ function carriedOut({ run, state }: Execution): string {
 function changedCalls({ run, state }: Execution): string[] {
   return state.toolCalls.filter(isChanged).map(({ tool, args }) => {
     const { secrets } = run.agent.registry.get(tool) ?? {}
-    // Secrets are redacted here, because events and the log show the result of `run_script` as it is.
+    // Events and the log show the result of `run_script` without redaction, so secrets are redacted here.
     const shown = secrets === undefined ? args : redact(args, new Set(secrets))
     return `\`${tool}\` was run with other arguments: ${JSON.stringify(shown)}`
   })

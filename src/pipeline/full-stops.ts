@@ -17,7 +17,7 @@ export type StopMeaning =
 /** The length limit of a stored word. A longer word can't be a list number or an initial. */
 const maxWordLength = 24
 
-/** Remembers what is needed of the words of a sentence to judge the next full stop. Uses constant memory. */
+/** The words of the current sentence, as far as they decide whether the next full stop ends it. Uses constant memory. */
 export class WordContext {
   /** The current word so far, with its digits and full stops. `''` between words. */
   #word = ''
@@ -30,7 +30,7 @@ export class WordContext {
   #count = 0
   /** The character directly before the current word. */
   #before = ''
-  /** Whether a colon precedes the current word, spaces aside. */
+  /** Whether a colon precedes the current word, ignoring spaces. */
   #behindColon = false
   #last = ''
   #isAddress = false
@@ -93,7 +93,7 @@ export class WordContext {
     const joined = this.#previous.endsWith('.') ? this.#previous + word : word
     if (word === '' || word.length >= maxWordLength) return 'end'
     if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
-    // A number or a single letter at the start is the number of a list item, or an initial.
+    // At the start of a sentence, a number or a single letter is a list number or an initial.
     if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
     if (word === '1' && this.#behindColon && this.#before !== ':') return 'inside'
     if (lists.beforeOrdinals.has(this.#previous) && /^(\d+|[IVXLC]+)$/.test(this.#word)) return 'either'

@@ -32,7 +32,7 @@ export function joined(parts: readonly Statement[], separator: string): Statemen
 /** A row, by column name. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Work on a database, written for any driver: a generator that yields statements and receives their rows. */
+/** Database work for any driver: a generator that yields statements, and receives the rows of each statement. */
 export type Work<T> = Generator<Statement, T, readonly Row[]>
 
 export function* rowsOf(statement: Statement): Work<readonly Row[]> {

@@ -16,7 +16,7 @@ export interface Schema extends FileKind {
    * version exist.
    */
   readonly migrations: readonly string[]
-  /** SQLite's `application_id`, by which a file is recognized as this kind. */
+  /** SQLite's `application_id`. It identifies the kind of file. */
   readonly applicationId: number
   /** Whether deleted data is overwritten. If false, deleted bytes stay in the file until SQLite reuses their space. Default: false. */
   readonly erases?: boolean
@@ -84,7 +84,7 @@ function writeAhead(database: DatabaseSync, until: number): void {
 }
 
 /**
- * Throws if the file is empty, but a folder of owners shows that it was used before: its content has been lost. The check must run before
+ * Throws if the file has lost its content: it is empty, but a folder of owners shows that it was used before. The check must run before
  * SQLite opens the file, because SQLite would delete the log, which may still contain the data.
  */
 function checkNotCut({ noun, code }: FileKind, file: string, real: string): void {

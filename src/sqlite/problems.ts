@@ -31,7 +31,7 @@ export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind,
   return new ToolloopError(errorCode, `The ${noun} \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Runs `work` and returns whether it succeeded. Used for cleanup after an error, whose own errors are ignored. */
+/** Runs `work` and returns whether it succeeded. For cleanup after an error, where a second error is ignored. */
 export function tried(work: () => void): boolean {
   try {
     work()

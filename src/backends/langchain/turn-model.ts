@@ -10,7 +10,7 @@ export class TurnModel extends BaseChatModel {
   readonly #takeTurn: TakeTurn
 
   constructor(takeTurn: TakeTurn) {
-    // Fixes LangChain's message format, which an environment variable could change.
+    // Pins the format of LangChain's messages, which an environment variable could change.
     super({ outputVersion: 'v0' })
     this.#takeTurn = takeTurn
   }

@@ -131,7 +131,7 @@ export class DbosProcess {
     })
   }
 
-  /** Shuts DBOS down when its last journal has left. */
+  /** Shuts DBOS down when the last journal that uses it is closed. */
   leave(): Promise<void> {
     return inTurn(async () => {
       if (launched === undefined || --launched.users > 0) return

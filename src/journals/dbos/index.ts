@@ -31,8 +31,8 @@ export interface DbosJournalOptions {
   /** How long a call waits for an unreachable server, in milliseconds. Recording a step has no time limit. Default 30,000. */
   outageMs?: number
   /**
-   * How often this process looks for runs whose process has died, to resume them: an interval in milliseconds, at least 100. The first run
-   * or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
+   * How often this process looks for unfinished runs that no process executes, and resumes them: an interval in milliseconds, at least 100.
+   * The first run or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
    */
   takeOverEveryMs?: number
   /** Maximum number of taken-over runs that execute concurrently. Default 100. */

@@ -5,7 +5,7 @@ export type Pg = typeof import('pg')
 
 /**
  * Loads DBOS and `pg`. Loading is synchronous, because a workflow must be registered before the application launches DBOS. Throws
- * `missing_dependency`.
+ * `missing_dependency` if a package is not installed.
  */
 export function loadDbos(): { dbos: Dbos; pg: Pg } {
   const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)

@@ -22,7 +22,8 @@ export class NewSteps {
     const unknown = names.findIndex((name) => name !== undefined && !known.has(name))
     const offset = unknown < 0 ? names.length : unknown
     const steps = await this.#dbos.stepsFrom(id, offset)
-    // DBOS may record concurrent steps out of order, and another call of `read` may have extended `names`. The condition allows for both.
+    // Only the next expected step is added to `names`: DBOS may record concurrent steps out of order, and another call of `read` may
+    // already have added a step.
     for (const [index, { n, name, value }] of steps.entries()) {
       const at = offset + index
       if (at === names.length && n === at) names.push(value === undefined ? undefined : name)

@@ -77,7 +77,7 @@ export class RunsTable extends RunWork {
 
   *finish(runId: string, epoch: number, output: string, { stopReason, model }: ExecutionOutcome): Work<void> {
     const ended = sql`status = 'ended', stop_reason = ${stopReason}, output = ${output}, model = ${model}, owner = NULL, problem = NULL`
-    // The condition allows that the run has already ended, because this call may be the retry of a call that succeeded.
+    // The run may already have ended, because this call may be a retry of a call that succeeded.
     const isMine = sql`epoch = ${epoch} AND (owner = ${this.in.owner} OR (status = 'ended' AND stop_reason = ${stopReason}))`
     const where = sql`${this.in.hasId(runId)} AND ${isMine} RETURNING n`
     const update = sql`UPDATE ${this.#runs} SET ${ended}, updated_at = ${this.in.now()} WHERE ${where}`

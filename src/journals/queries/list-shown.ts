@@ -17,7 +17,7 @@ export interface ShownSelection {
 }
 
 const number = 'CAST(? AS DOUBLE PRECISION)'
-/** These columns are null for a running run, because they still have the values of its last pause. */
+/** Ignores the value of a column while a run is running, because the value is still that of its last pause. */
 const settled = (column: string) => `CASE WHEN status <> 'running' THEN ${column} END`
 const worked = `(${settled('finished_at')} - created_at - waited)`
 /** The placeholder stands for the current time. */

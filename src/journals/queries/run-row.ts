@@ -11,8 +11,8 @@ export type RunRow = Readonly<Record<string, unknown>>
 /** Maximum number of characters of the summaries in one answer. If a single summary is larger, it is still returned. */
 export const mostCharacters = 4_000_000
 /**
- * Maximum number of events in one answer. An event log keeps more events than this, so its readers miss none. Also the maximum number of
- * parts of a recording in one answer.
+ * Maximum number of events in one answer. Must be less than the number of events that an event log keeps, so that readers of the log miss
+ * no events. Also the maximum number of parts of a recording in one answer.
  */
 export const mostEvents = 1_000
 export const mostCharactersOfEvents = 1_000_000

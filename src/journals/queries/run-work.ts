@@ -38,7 +38,7 @@ export interface RunsDialect extends Dialect {
 
 /** Maximum number of runs that one call deletes. The number is small, because SQLite can't record a step during the call. */
 export const prunedAtOnce = 200
-/** A longer wait never expires, because its end would be beyond the latest valid time. In milliseconds. */
+/** The longest wait that can expire, in milliseconds. The end of a longer wait would be after the latest valid time. */
 const longestWaitMs = endOfTime / 2
 
 /**

@@ -1,7 +1,7 @@
 /** Converts new data and outcomes of shown runs to the form that stores write. */
 import type { ShownEvent, ShownNews, ShownOutcome } from '../../agent/journal/shown-runs.ts'
 
-/** An outcome with the time that has passed since. A point in time is not enough, because the store may have another clock. */
+/** An outcome, and how long ago it was reached. A point in time would not be enough, because the store may have another clock. */
 export interface SettledOutcome extends ShownOutcome {
   settledForMs: number
 }

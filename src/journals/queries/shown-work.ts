@@ -37,7 +37,7 @@ import { type PackedNews, packedType, type SettledOutcome, unpackEvents } from '
 export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now' | 'hasId' | 'locked' | 'shared'> {
   /** Returns a subquery whose result is a JSON array with the column `value` of `query`. */
   allOf(query: Statement): Statement
-  /** Combines statements into as few as possible. The statements must concern different tables. */
+  /** Combines statements into as few as possible. The statements must write to different tables and not depend on each other. */
   together(statements: readonly Statement[]): readonly Statement[]
   /**
    * A statement that locks the limits for waiting runs until the transaction ends. Absent in a database that runs one transaction at a

@@ -35,8 +35,8 @@ export interface SqliteJournalOptions {
    */
   adopt?: boolean
   /**
-   * How often this process looks for runs whose process has died, to resume them: an interval in milliseconds, at least 100. The first run
-   * or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
+   * How often this process looks for unfinished runs that no process executes, and resumes them: an interval in milliseconds, at least 100.
+   * The first run or the first `recover()` starts the timer. `Infinity`: only `recover()` resumes such runs. Default 2,000.
    */
   takeOverEveryMs?: number
   /** Maximum number of taken-over runs that execute concurrently. Default 100. */
@@ -65,9 +65,9 @@ const optionNames: OptionNames<SqliteJournalOptions> = {
 
 /**
  * Records runs in an SQLite file, without a server. Several processes can share the file. Each run is executed by one process. If the
- * process dies, another process that uses the journal resumes its runs within seconds. `runner.recover()` resumes them immediately. Throws
- * `invalid_option` for invalid options. The first run opens the file. That run fails with `journal_failed` if the disk is full, or if the
- * file is locked, damaged, read-only, or was created by a newer version or another program.
+ * process dies, another process that executes runs from the file resumes its runs within seconds. `runner.recover()` resumes them
+ * immediately. Throws `invalid_option` for invalid options. The first run opens the file. That run fails with `journal_failed` if the disk
+ * is full, or if the file is locked, damaged, read-only, or was created by a newer version or another program.
  *
  * ```ts
  * const runner = new AgentRunner({ model, tools, journal: sqliteJournal({ file: 'data/runs.sqlite' }) })

@@ -35,7 +35,7 @@ export class PostgresSessions extends Sessions {
   /**
    * Creates the schema and its tables (`sessions`, `session_messages`, `session_runs`, `session_schema`), or upgrades them. Several
    * processes may call `migrate` at the same time. Call it before the first run of a new version, with a database role that is allowed to
-   * change the schema. The tables are never upgraded automatically. Rejects with `session_failed`.
+   * change the schema. The tables are never upgraded automatically. Rejects with `session_failed` if the migration fails.
    */
   async migrate(): Promise<void> {
     await this.#store.migrate()

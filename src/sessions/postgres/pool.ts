@@ -97,7 +97,7 @@ export const manyTries = 20
 
 /**
  * Runs `work` again if the server could not be reached, for example during a restart. `work` must be idempotent, because a connection may
- * be lost after the server has executed it. Rejects with `session_failed`.
+ * be lost after the server has executed it. Rejects with `session_failed` if the last attempt fails, too.
  */
 export async function withRetries<T>(work: () => Promise<T>, tries: number = fewTries): Promise<T> {
   for (let tried = 1; ; tried++) {
