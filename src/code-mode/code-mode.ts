@@ -63,7 +63,6 @@ const defaultLimits: Required<ScriptLimits> = {
   calls: 100,
 }
 
-/** The tool that runs scripts. */
 export const scriptTool = 'run_script'
 const searchName = 'search_tools'
 /** Maximum number of tools that one search returns. */

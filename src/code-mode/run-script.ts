@@ -15,7 +15,6 @@ import { bodyOf } from './script-body.ts'
 import { scriptLoop, scriptModel } from './script-loop.ts'
 
 export interface GivenScript {
-  /** The tool that runs the script. */
   name: string
   code: string
   tools: ToolSet

@@ -231,11 +231,10 @@ function withOutput(problem: string, output: string): string {
   return output === '' ? problem : `${problem}\nPrinted so far:\n${output.slice(-shownOutput)}`
 }
 
-/** A call with the arguments that the script passed. */
 interface RecordedCall {
   call: number
   name: string
-  /** The digest of its name and arguments. */
+  /** The digest of the tool's name and the arguments that the script passed. */
   digest: string
 }
 

@@ -21,7 +21,6 @@ export function sql(texts: TemplateStringsArray, ...given: readonly unknown[]): 
   return new Statement(text, values)
 }
 
-/** Joins statements with a separator. */
 export function joined(parts: readonly Statement[], separator: string): Statement {
   return new Statement(
     parts.map((part) => part.sql).join(separator),

@@ -26,7 +26,6 @@ export interface OpenOptions {
   own: unknown
 }
 
-/** A message from a store to the thread. */
 export interface ToThread {
   store: number
   /** The options for opening the file. Sent with the first message of a store. */

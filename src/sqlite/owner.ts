@@ -36,7 +36,6 @@ export class Owner {
     return id === this.id || this.#folder === undefined || isLocked(join(this.#folder, id))
   }
 
-  /** Removes the lock file of a dead owner. */
   forget(id: string): void {
     if (this.#folder !== undefined) rmSync(join(this.#folder, id), { force: true })
   }
@@ -49,7 +48,6 @@ export class Owner {
   }
 }
 
-/** Whether any owner in this folder is alive. */
 export function hasLivingOwner(folder: string): boolean {
   return existsSync(folder) && readdirSync(folder).some((id) => isLocked(join(folder, id)))
 }

@@ -134,7 +134,6 @@ export class SqliteFile<Tables extends Methods> {
   }
 }
 
-/** Options that the user of a file can choose. */
 export interface FileOptions {
   file: string
   synchronous?: 'full' | 'normal'
@@ -155,7 +154,6 @@ function checkInteger(option: string, value: number, least: number): void {
   if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
 }
 
-/** Receives the messages that the thread sends to one store. */
 export interface Listener {
   answered(message: FromThread): void
   /** Called when the thread has ended. */

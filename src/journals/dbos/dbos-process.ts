@@ -145,7 +145,6 @@ export class DbosProcess {
     })
   }
 
-  /** Runs `work` as the workflow with this id. */
   async execute<T extends ExecutionOutcome>(id: string, work: () => Promise<T>): Promise<T> {
     const started = workflow
     if (started === undefined || !this.#dbos.isInitialized()) {

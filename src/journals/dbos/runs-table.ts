@@ -28,7 +28,6 @@ export interface StepTotals {
   characters: number
 }
 
-/** An execution that has ended. */
 export interface PastExecution extends StepTotals {
   epoch: number
   /** The names of recorded steps that the next execution ignores and executes again. */
@@ -105,7 +104,6 @@ export class RunsTable extends RunWork {
     return yield* firstOf(sql`SELECT *, (${waits}) AS waits FROM ${this.#runs} WHERE ${this.in.hasId(runId)}`)
   }
 
-  /** Returns the status of a run and the number of its execution. */
   *progress(runId: string): Work<{ status: RunStatus; epoch: number } | undefined> {
     const run = yield* firstOf(sql`SELECT status, epoch FROM ${this.#runs} WHERE ${this.in.hasId(runId)}`)
     return run && { status: run.status as RunStatus, epoch: Number(run.epoch) }
@@ -190,7 +188,6 @@ export function storedRunOf(run: Row, dead: ReadonlySet<unknown>): StoredRun {
   }
 }
 
-/** A run that is to be deleted. */
 export interface Doomed {
   n: unknown
   runId: string

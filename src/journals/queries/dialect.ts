@@ -6,7 +6,6 @@ export interface Dialect {
   text(text: string): string
   /** The `JOIN` operator. In SQLite, it makes the database read the tables in the written order. */
   join: string
-  /** Returns the condition that a text contains a value. */
   contains(text: string): string
   /** Returns the condition that a column has one of the values in a list. The list is passed as one value, made by `listOf`. */
   isOneOf(column: string): string

@@ -8,11 +8,9 @@ import type { RunRow } from './run-row.ts'
 export const listColumns =
   'n, id, caller, agent, kind, thread, status, stop_reason, created_at, finished_at, waited, size, first_event, last_event, title, summary'
 
-/** The clauses that select a list of shown runs. */
+/** The clauses `FROM`, `WHERE` and `ORDER BY` that select a list of shown runs. */
 export interface ShownSelection {
-  /** The clauses `FROM` and `WHERE`. */
   from: Statement
-  /** The clause `ORDER BY`. */
   order: Statement
 }
 

@@ -28,7 +28,6 @@ export interface RunsDialect extends Dialect {
   readonly place: string
   /** The current time in milliseconds, by a clock that all processes share. */
   now(): Statement
-  /** Returns the condition that a run has this id. */
   hasId(runId: string): Statement
   /** Clauses at the end of a `SELECT` that lock its rows. `locked`: like `FOR UPDATE`. `shared`: like `FOR SHARE`. */
   readonly locked: Statement

@@ -1,7 +1,6 @@
 import type { Schema } from '../../sqlite/database.ts'
 import { clockTable } from '../../sqlite/file-clock.ts'
 
-/** The tables of a journal. */
 export const runsSchema: Schema = {
   noun: 'journal',
   code: 'journal_failed',

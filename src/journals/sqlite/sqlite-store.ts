@@ -17,7 +17,6 @@ import { workerCode } from './store-thread-code.ts'
 /** The thread that opens all journal files of this process. */
 export const journalThread: FileThread = new FileThread(workerCode)
 
-/** Stores the runs of one file. */
 export class SqliteStore implements Store {
   readonly #file: SqliteFile<RunsTable>
   readonly #shown: SqliteFile<ShownRunsTable>

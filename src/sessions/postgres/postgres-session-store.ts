@@ -6,7 +6,6 @@ import { checkTables, migrate, now } from './migrate.ts'
 import { fewTries, inTransaction, manyTries, type PostgresPool, surviveLostConnections, withRetries } from './pool.ts'
 import { postgresDialect } from './session-dialect.ts'
 
-/** Options of the store. */
 export interface StoreOptions {
   pool: PostgresPool
   schema: string

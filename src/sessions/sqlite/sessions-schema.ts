@@ -1,7 +1,6 @@
 import type { Schema } from '../../sqlite/database.ts'
 import { clockTable } from '../../sqlite/file-clock.ts'
 
-/** The tables of a file with sessions. */
 export const sessionsSchema: Schema = {
   noun: 'session file',
   code: 'session_failed',

@@ -10,7 +10,6 @@ import { sessionsSchema } from './sessions-schema.ts'
 /** The thread that opens all session files of this process. */
 const thread = new FileThread(workerCode)
 
-/** Stores sessions in a file. */
 export class SqliteSessionStore implements SessionStore {
   readonly #file: SqliteFile<SessionWork>
 
