@@ -1,9 +1,8 @@
 import type { RunResult } from '../agent/types/options.ts'
 import type { StopReason } from '../core/events.ts'
 
-/** The command succeeded. */
 export const EXIT_OK = 0
-/** The command itself failed. */
+/** The command failed for a reason other than those below. */
 export const EXIT_FAILED = 1
 /** An option, tool module or configuration is invalid; nothing was sent. */
 export const EXIT_USAGE = 2
@@ -33,7 +32,6 @@ export function exitCodeOf({ stopReason }: RunResult): number {
   return byStopReason[stopReason].code
 }
 
-/** Describes the exit codes for `--help`. */
 export function describeExitCodes(): string {
   const meanings = new Map([
     [EXIT_OK, [] as string[]],

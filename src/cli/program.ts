@@ -14,7 +14,6 @@ import { wrapWords } from './terminal/wrap-words.ts'
 interface CommandSpec {
   description: string
   arguments?: readonly [name: string, description: string][]
-  /** The options that the command accepts. */
   options: readonly (keyof Flags)[]
   /** Runs the command and resolves with the exit code. Loads the command's module first. */
   run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
@@ -187,7 +186,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   stdout.on('error', (error) => {
     if (!isClosedPipe(error)) failure ??= error
   })
-  // If stderr is broken, errors can't be reported, so its own error is ignored.
+  // If stderr is broken, errors can't be reported, so the errors of stderr are ignored.
   stderr.on('error', () => {})
   let code = await runCommand(args, { stdin, stdout, stderr, env, cwd: process.cwd() })
   // Waits until stdout and stderr are written, because on some systems pipes are written asynchronously.

@@ -2,7 +2,7 @@ import { clip, InvalidOptionError } from './errors.ts'
 import { headOf, translatedName } from './foreign-names.ts'
 import { nearestName } from './nearest-name.ts'
 
-/** The names of a type's options at run time. The compiler rejects missing and unknown names. */
+/** The names of a type's options, for checks at run time. The compiler rejects missing and unknown names. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
 
 /** Makes all fields optional and allows `undefined` for each, even with `exactOptionalPropertyTypes`. */
@@ -22,8 +22,8 @@ export interface OtherOptions {
 /**
  * Throws `invalid_option` for an unknown option. Options that are undefined count as absent.
  *
- * `of`: the owner of the options, for the error message. `at`: the path of the object that contains the options. `other`: options of
- * another object, which the message mentions if the unknown option is one of them.
+ * `of`: the owner of the options, for the error message. `at`: the path of the object that contains the options. `other`: another object's
+ * options. If the unknown option is one of these, the message says so.
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string, other?: OtherOptions): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)

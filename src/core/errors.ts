@@ -1,9 +1,9 @@
 import type { Usage } from './messages.ts'
 
 /**
- * The party at fault for an error. It determines how the error is handled. Errors of the model and of tools go back to the model as the
- * call's result. Errors of the programmer are thrown at once. Errors of the provider are retried and then end the run. Errors of the caller
- * end the run.
+ * The party at fault for an error. The fault determines how the error is handled. Errors of the model and of tools go back to the model as
+ * the call's result. Errors of the programmer are thrown at once. Errors of the provider are retried and then end the run. Errors of the
+ * caller end the run.
  */
 export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 

@@ -55,7 +55,7 @@ export type PathStep = {
 /** A decision on a pending call. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
-  /** Whether the call was approved, or the question or client-side call was answered. Also false if nobody decided in time. */
+  /** Whether the call was approved or answered. False if nobody decided in time. */
   approved: boolean
   /** Why the call was not approved. The model gets this text. */
   reason?: string
@@ -63,13 +63,11 @@ export interface MadeDecision {
   by?: Json
   /** A remark, which is recorded but not shown to the model. */
   note?: string
-  /**
-   * The nested agents that lead to the call, outermost first. Set if an agent that runs inside this call made the call that was decided.
-   */
+  /** Set if the decision is about a call of a nested agent: the agents that lead to that call, outermost first. */
   path?: PathStep[]
   /**
    * Earlier decisions on the same call, oldest first. For example, a call is first approved, and then its tool asks a question. A call that
-   * runs an agent has a decision for each call of the agent that needed one.
+   * runs an agent also has the decisions on that agent's calls.
    */
   earlier?: MadeDecision[]
 }

@@ -112,7 +112,7 @@ export function redacting(logger: Logger, secrets?: SecretTexts): Logger {
   return wrapped
 }
 const redactingLoggers = new WeakSet<Logger>()
-/** The inner loggers of redacting loggers without their own secrets. */
+/** Maps redacting loggers without their own secrets to the loggers that they wrap. */
 const innerLoggers = new WeakMap<Logger, Logger>()
 
 /** Whether the logger would drop a record of this level. A dropped record need not be redacted. */

@@ -23,7 +23,7 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** Frozen messages that callers have passed, and their converted messages. */
+/** Maps frozen messages that callers have passed to the converted messages. */
 const made = new WeakMap<object, ChatMessage>()
 
 /**
@@ -53,7 +53,7 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-/** Fields that only a reply of `generate` has, or has in another form. */
+/** Fields in which a reply of `generate` differs from a stored message. */
 interface Reply {
   toolCalls?: readonly (ToolCall | ParsedToolCall)[]
   finishReason?: FinishReason

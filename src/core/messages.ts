@@ -245,7 +245,7 @@ export function wellFormedJson(json: string): string {
   return text.replace(escapes, (written, lone: string | undefined) => (lone === undefined ? written : '\\ufffd'))
 }
 
-/** Messages that were checked, copied and frozen. A long-lived `WeakMap` would keep its values in memory for longer. */
+/** Messages that were checked, copied and frozen. This is a `WeakSet`, because V8 is slow to free the values of a long-lived `WeakMap`. */
 const checked = new WeakSet<object>()
 
 /**

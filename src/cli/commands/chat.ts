@@ -291,7 +291,7 @@ class Chat implements ChatState {
         this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
-      // Returns input that was typed ahead to the prompt, because the person could not know how the run would end.
+      // Puts input that was typed ahead back into the prompt, because the person could not know how the run would end.
       this.#lines.takeBack()
       this.say(this.#terminal.paint('yellow', ending))
       if (result.stopReason === 'paused') this.say(this.#terminal.paint('dim', nobodyDecided))
@@ -299,7 +299,7 @@ class Chat implements ChatState {
     })
   }
 
-  /** Runs `work`. Ctrl-C aborts its signal. */
+  /** Runs `work`. Ctrl-C aborts the signal that `work` receives. */
   async #whileRunning(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.#running = new AbortController()
     try {

@@ -29,7 +29,10 @@ export interface Diagnosis {
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-/** How long local servers may take to answer, in milliseconds. `toolloop run` waits less long, so `doctor` also finds slow servers. */
+/**
+ * How long local servers may take to answer, in milliseconds. This is longer than `toolloop run` waits, so that `doctor` also finds slow
+ * servers.
+ */
 const probeMs = 2_000
 const exportUse = 'exporting telemetry'
 /** The purposes of the optional packages. Their supported versions are in package.json. */

@@ -37,7 +37,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
   for (const name of names.sort()) terminal.note(terminal.paint('dim', `wrote ${join(relative(io.cwd, folder), name)}`))
   const path = relative(io.cwd, folder)
   const enter = path === '' ? '' : `cd ${shellWord(path.startsWith('-') ? `./${path}` : path)} && `
-  // The sources of a clone can't be imported before they are built.
+  // A clone can't be imported before it is built.
   const isBuilt = existsSync(join(packageFolder, 'dist/index.js'))
   const build = isBuilt ? '' : `(cd ${shellWord(relative(io.cwd, packageFolder) || '.')} && npm run build) && `
   terminal.print(`Next: ${build}${enter}npm install && npm start`)
@@ -53,7 +53,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Returns the version of this package for the new project's package.json: the path of a clone or archive, or a range for the registry. */
+/** Returns the new project's dependency on this package: the path of a clone or archive, or a version range. */
 async function dependencyOf(folder: string): Promise<string> {
   const modules = dirname(packageFolder)
   if (basename(modules) !== 'node_modules') return `file:${relative(folder, packageFolder)}`

@@ -34,9 +34,7 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   }
 }
 
-/**
- * Throws for options about the model if the model's responses are replayed, and for options about tools if the tools' results are replayed.
- */
+/** Throws for options that have no effect: model options with recorded responses, or tool options with recorded results. */
 function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
   const refuse = (given: { [flag: string]: unknown }, expected: string): void => {
     for (const [flag, value] of Object.entries(given)) if (value !== undefined) throw new InvalidOptionError(flag, expected)

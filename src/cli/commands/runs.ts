@@ -198,7 +198,7 @@ export async function withRuns(
   }
 }
 
-/** Finds a run. Rejects with `invalid_option` if it is unknown. */
+/** Rejects with `invalid_option` if there is no such run. */
 export async function knownRun(runner: AgentRunner, runId: string): Promise<JournalRun> {
   const run = await runner.runs.get(runId)
   if (run === undefined)

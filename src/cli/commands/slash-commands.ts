@@ -20,13 +20,11 @@ export interface ChatState {
   readonly signal: AbortSignal
   /** Changes the model. If the new model can't be created, rejects and keeps the current one. */
   switchModel(name: string): Promise<void>
-  /** Lets the person at the terminal choose a model. */
   pickModel(): Promise<void>
   /** Continues a stored conversation. If one of its runs is waiting, first asks whether to abandon the run. */
   resume(id: string): Promise<void>
   /** Replaces the conversation by a summary that the model writes. The full conversation stays stored. */
   compact(): Promise<void>
-  /** Returns lines that describe how much of the context window is used. */
   describeContext(): string[]
   clearScreen(): void
   say(line: string): void

@@ -70,8 +70,8 @@ export async function callTool(name: string, args: string, flags: Flags, io: Cli
 }
 
 /**
- * Describes invalid arguments for the person who typed them. Returns undefined if they are valid. The error of the call itself is written
- * for models.
+ * Describes invalid arguments for the person who typed them. Returns undefined if they are valid. The error that the call itself would
+ * return is written for models.
  */
 async function problemWith(args: string, tool: AnyTool): Promise<string | undefined> {
   const parsed = parseArguments(args)
@@ -89,7 +89,7 @@ function signatureOf({ properties, required }: Record<string, unknown>): string 
   return names.map((name) => (needed.includes(name) ? name : `${name}?`)).join(', ')
 }
 
-/** Prints the result of a call: a result on standard output as text or JSON, an error on standard error. */
+/** Prints a result on standard output, as text or JSON, or an error on standard error. */
 export function printDispatched(result: DispatchResult, json: boolean, terminal: Terminal): void {
   if (json) terminal.print(JSON.stringify(result))
   else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))

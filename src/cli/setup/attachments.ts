@@ -69,7 +69,7 @@ function countReferences(texts: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** Removes punctuation at the end of a reference. It may belong to the sentence around the reference. */
+/** Removes punctuation at the end of a reference, because the punctuation may belong to the sentence. */
 function withoutEnd(reference: string): string {
   return reference.replace(/[.,;:!?)\]]+$/, '')
 }

@@ -7,7 +7,6 @@ import { readConfig } from '../../service/config/config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
 
-/** The source from which the model was chosen. */
 type ModelSource = 'option' | 'environment' | 'file' | 'key' | 'server' | 'demo'
 
 export interface ModelChoice {
@@ -43,7 +42,6 @@ interface ChooseModelOptions {
   probeMs?: number
 }
 
-/** A configuration and the path of its file. */
 type ConfigFile = Config & { file?: string }
 
 const listModelsMs = 5_000

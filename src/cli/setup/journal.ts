@@ -5,7 +5,6 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** A journal opened by a command. */
 export interface OpenJournal {
   journal: Journal
   /** Closes the journal. Resolves when the locks are released and the threads have ended. */

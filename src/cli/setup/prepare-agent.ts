@@ -64,7 +64,7 @@ export function describeChoice({ name, source, why }: ModelChoice, env: CliIO['e
   return source === 'demo' ? withOwnCommand('demo model (no key found) — see toolloop doctor', env) : `model: ${name} (${why})`
 }
 
-/** Returns the instructions. `@file` is read from the file. */
+/** Returns the instructions. If `given` starts with `@`, reads them from that file. */
 export async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
   if (given === undefined || !given.startsWith('@')) return given
   const file = resolve(cwd, given.slice(1))

@@ -3,7 +3,7 @@ import { findPreset, providerNames } from '../../models/presets.ts'
 /** A provider's API key in the environment. */
 interface FoundKey {
   provider: string
-  /** The name of the variable. Its value is never stored here. */
+  /** The name of the variable, without its value. */
   variable: string
   /** The default model. Undefined if the provider has no default. A model of this provider must then be selected by name. */
   defaultModel?: string
@@ -31,7 +31,7 @@ export function findKeys(env: Readonly<Record<string, string | undefined>>): Fou
   const found = new Map<string, FoundKey>()
   for (const provider of new Set([...preferred, ...known])) {
     const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
-    // If several providers share a variable, only the first one gets it.
+    // If several providers use the same variable, only the first one is returned.
     if (variable === undefined || found.has(variable)) continue
     found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }

@@ -12,7 +12,7 @@ let registered = false
 
 /**
  * Lets a tool module in any folder `import 'toolloop'`. If the package is not installed for the module, the import resolves to the running
- * build. It also does so if the installed package is this folder. Other installed copies are used unchanged. See
+ * build. A package that is installed from this folder also resolves to the running build. Other installed copies are used unchanged. See
  * https://nodejs.org/api/module.html#moduleregisterhooksoptions.
  */
 export function resolveSelfForTools(): void {

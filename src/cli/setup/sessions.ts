@@ -7,7 +7,6 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** A stored conversation. */
 export interface OpenSession {
   id: string
   sessions: Sessions

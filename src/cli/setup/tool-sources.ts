@@ -37,7 +37,7 @@ export async function openToolSources(flags: Flags, terminal: Terminal, logger: 
   return { dispatcher, skills }
 }
 
-/** Loads the Skills of `--skills`, the project and the user. `options` override the options that are passed to `loadSkills`. */
+/** Loads the Skills of `--skills`, the project and the user. `options` override the default options for `loadSkills`. */
 export async function openSkills(flags: Flags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
   const { loadSkills } = await import('../../tools/skills/skills.ts')
   return loadSkills({

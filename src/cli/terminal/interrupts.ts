@@ -39,7 +39,6 @@ export class Interrupts {
     }
   }
 
-  /** Removes all listeners. */
   release(): void {
     process.off('SIGINT', this.#onSigint)
     process.off('SIGTERM', this.#onSigterm)
@@ -56,7 +55,7 @@ export class Interrupts {
 
   #interrupt(exitCode: number): void {
     if (this.#controller.signal.aborted) {
-      // The process ends immediately. The line break keeps the shell's prompt from following a status line.
+      // The line break keeps the shell's prompt from following a status line.
       if (this.#io.stderr.isTTY) this.#io.stderr.write('\n')
       process.exit(exitCode)
     }

@@ -36,7 +36,6 @@ export interface Lines {
   ): Promise<K | 'n'>
   /** Shows a list. Resolves with the index of the chosen item, or with undefined if none was chosen. Rejects if `signal` is aborted. */
   pick(title: string, items: readonly PickerItem[], signal: AbortSignal): Promise<number | undefined>
-  /** Discards the typed text. */
   clearLine(): void
   /** Puts input that was typed ahead back into the prompt, so that the person can edit it. The text `first` comes before it. */
   takeBack(first?: TypedText): void

@@ -46,7 +46,6 @@ interface Showing {
   terminal: Terminal
   people: People
   signal: AbortSignal
-  /** The recorder of the run, if it is recorded. */
   recorder?: RunOptions['recorder']
 }
 

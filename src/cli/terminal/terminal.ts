@@ -105,7 +105,7 @@ export class Terminal {
     if (this.#midLine || this.#tail !== '') this.#write('\n')
   }
 
-  /** Writes text to stderr, wrapped and in new lines. */
+  /** Writes text to stderr on a new line. On a terminal, the text is wrapped. */
   note(line: string): void {
     const rows = this.#io.stderr.isTTY ? line.split('\n').flatMap((one) => wrapWords(one, Math.max(narrowest, this.columns))) : [line]
     for (const row of rows) this.row(row)

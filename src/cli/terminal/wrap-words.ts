@@ -68,7 +68,7 @@ export function wrapWords(
   return rows
 }
 
-/** Returns the indent of continuation rows: the cells before the text that follows a bullet, a number, or the first of two columns. */
+/** Returns the indent of continuation rows. They are aligned with the text after a bullet or number, or with the second column. */
 function hangOf(line: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with it
   const plain = line.replace(/\x1b\[\d+m/g, '')

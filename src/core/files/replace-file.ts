@@ -7,7 +7,7 @@ const freshName: RegExp = /^\.toolloop-[0-9a-f-]{36}\.tmp$/
 
 /**
  * Replaces a file atomically: readers see either the old content or the new content, even after a crash. A symbolic link is kept. The new
- * file is readable by its owner only. If `text` consists of parts, the event loop runs between them.
+ * file is readable by its owner only. `text` may consist of parts. The event loop runs while a part is written.
  */
 export async function replaceFile(path: string, text: string | readonly string[] | AsyncIterable<string>): Promise<void> {
   const target = await realpath(path).catch(() => path)

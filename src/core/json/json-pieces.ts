@@ -12,7 +12,7 @@ export type JsonPieces =
   /** The pieces of an object. A piece is either the JSON of several entries, as an object, or one entry whose value is in pieces. */
   | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
 
-/** The largest weight of a piece. See `weightOf`. */
+/** Maximum weight of a piece, as `weightOf` estimates it. */
 const mostWeight = 10_000
 /** Reading this many characters takes about as long as reading one value. */
 const charactersAValue = 200
@@ -41,8 +41,8 @@ export function weightOf(value: unknown): number {
 }
 
 /**
- * Writes `value` as `JSON.stringify` does. Yields after each piece, with the number of its characters. Throws if the value is cyclic, or
- * nested more deeply than `deepest`.
+ * Writes `value` as `JSON.stringify` does. After each piece, yields the number of characters of the piece. Throws if the value is cyclic,
+ * or nested more deeply than `deepest`.
  */
 export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<unknown> = new Set()): Generator<number, JsonPieces> {
   if (!isSplittable(value) || weightOf(value) <= mostWeight) {
@@ -78,7 +78,7 @@ export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<un
   return { entries }
 }
 
-/** Groups small values up to the weight of a piece. A larger value that can be split forms its own group. */
+/** Groups small values into pieces of up to `mostWeight`. A larger value that can be split forms its own group. */
 function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generator<{ small: T[]; large?: T }> {
   let [small, weight]: [T[], number] = [[], 0]
   for (const one of all) {
@@ -99,7 +99,7 @@ function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generat
   if (small.length > 0) yield { small }
 }
 
-/** Arrays and plain objects can be split. Other objects write their own JSON. */
+/** Arrays and plain objects can be split. Other objects may define their own JSON, so they can't be split. */
 function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || typeof Reflect.get(value, 'toJSON') === 'function') return false
   if (Array.isArray(value)) return true

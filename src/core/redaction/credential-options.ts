@@ -12,8 +12,8 @@ const userOption = /^--(?:proxy-)?user$/
 const bare = /[^\s"'`<>;|&\\]{1,512}/y
 const values: Readonly<Record<string, RegExp>> = { '"': /[^"\r\n]{1,512}/y, "'": /[^'\r\n]{1,512}/y }
 /**
- * A value in quotes directly after the option: `-p'…'`, `-u ann:'…'`. Must not contain spaces, because a quote before a space may end
- * another text.
+ * A value in quotes directly after the option: `-p'…'`, `-u ann:'…'`. The value must not contain spaces, because a quote before a space may
+ * end another text.
  */
 const inQuotes = /[^\s"']{1,512}/y
 const longestUser = 100
@@ -50,7 +50,7 @@ export function lookForCredentials(text: string, before = ''): Look {
     if (from + value.length >= text.length) look.decided = Math.min(look.decided, from)
     if (isQuoted && !isClosed(text, from - 1, value)) continue
     const line = index >= mostBefore ? text.slice(index - mostBefore, index) : before + text.slice(0, index)
-    // `lookForNamedValues` finds `--token …` and `--token=…`.
+    // `--token …` and `--token=…` are left to `lookForNamedValues`.
     const isListed = separator?.includes(',') === true && isSecretKey(name.slice(2))
     const offset = isListed ? secretAt(value, 0) : secretIn(value, { name, isAttached: separator === undefined || isQuoted, before: line })
     if (offset === undefined) continue

@@ -12,15 +12,15 @@ export interface DecodedText {
 const escapes = /[%&\\]/
 /** The longest name of an entity, between `&` and `;`. */
 const longestEntity = 14
-/** Maximum number of characters of an escape after its last `\\`, `%` or `&`. Escapes may be nested. */
+/** Maximum length of an escape after its last `\\`, `%` or `&`, in characters. */
 const longestEscape = 16
 const charactersInOnePart = 32_768
 
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
 /**
- * The first of the code units that stand for decoded UTF-8 bytes until a character is complete. In well-formed text, these code units never
- * occur alone.
+ * Until a character is complete, each of its decoded UTF-8 bytes is stored as a code unit from this value on. In well-formed text, such
+ * code units never occur alone.
  */
 const firstByte = 0xdc00
 
@@ -178,7 +178,6 @@ class Decoder {
     return this.#unit(5) === backslash && this.#unit(4) === u && [1, 2, 3].every((behind) => isHex(this.#unit(behind)))
   }
 
-  /** Parses the last `last` characters, followed by `unit`, as one hexadecimal number. */
   #hexOf(last: number, unit: number): number {
     return Number.parseInt(textOf(this.#units.subarray(this.#length - last, this.#length)) + String.fromCharCode(unit), 16)
   }

@@ -301,7 +301,7 @@ function isParameter(before: string | undefined): boolean {
 
 /** Whether a name begins its line or a quoted text, or follows a comma or bracket. A name inside a sentence follows a word instead. */
 function standsAlone(text: string, nameFrom: number, quote: string): boolean {
-  // The name of a header in quotes, as in `curl -H "x-api-key: …"`.
+  // The name may be a header in quotes, as in `curl -H "x-api-key: …"`.
   if (quote === '' && /["'`]/.test(text[nameFrom - 1] ?? '')) return true
   let at = nameFrom - (quote === '' ? 0 : 1)
   while (at > 0 && nameFrom - at < longestName && /[ \t*_>#-]/.test(text[at - 1] ?? '')) at--

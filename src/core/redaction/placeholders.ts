@@ -18,7 +18,7 @@ const mostInBrackets = 100
 
 /** Whether a quoted value is a placeholder. */
 export function isQuotedPlaceholder(value: string): boolean {
-  // The value may be what follows a quoted name: `'Token:', token`.
+  // A value may start with the text after a quoted name, as in `'Token:', token`.
   return /^(?:[,;)\]}:]|\W{1,3}$)/.test(value) || words.test(value) || variable.test(value) || inBrackets.test(value)
 }
 

@@ -24,8 +24,8 @@ export function isShortSecret(secret: string): boolean {
 }
 
 /**
- * Returns the ways to write a secret that are searched. Forms of long secrets are case-folded. `isCut`: only the start of the secret is
- * known, so everything after a match is hidden.
+ * Returns the forms of a secret to search for. Forms of long secrets are case-folded. `isCut`: only the start of the secret is known, so
+ * everything after a match is hidden.
  */
 export function formsOf(secret: string, isCut: boolean): Form[] {
   // Decoding would make a short secret even shorter.
@@ -74,7 +74,7 @@ function foldCase(text: string): string {
   return folded
 }
 
-/** The folded code units. Only ASCII is filled in at import. */
+/** The folded code units. ASCII is filled in at import, and other code units when they are first needed. */
 const foldedUnits = new Uint16Array(65_536)
 for (let unit = 1; unit < 128; unit++) foldedUnits[unit] = String.fromCharCode(unit).toLowerCase().charCodeAt(0)
 for (const [unit, like] of [' +', '-+', '_/'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)] as const)) foldedUnits[unit] = like

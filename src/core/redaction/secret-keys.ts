@@ -16,7 +16,7 @@ const longestKnown = 100
 export function isSecretKey(key: string): boolean {
   const known = knownKeys.get(key)
   if (known !== undefined) return known
-  // Removes a number: `OPENAI_API_KEY_2`.
+  // Removes a trailing number, as in `OPENAI_API_KEY_2`.
   const name = key.replace(/[-_. ]?\d{1,3}$/, '')
   const isSecret =
     mayBeSecret.test(name) && (secretKey.test(name) || secretEnding.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()))
@@ -29,7 +29,7 @@ export function mayHaveSecretKey(text: string): boolean {
   return mayBeSecret.test(text)
 }
 
-/** The minimum length of a value. Shorter values may be ordinary words. */
+/** Minimum length of a secret in the environment. Shorter values may be ordinary words. */
 const shortestInEnvironment = 8
 
 /** Returns the values of all secrets in the environment. In the environment, `PWD` is a folder, not a password. */

@@ -1,7 +1,6 @@
 import type { Look, Span } from './spans.ts'
 
-// No pattern reads the same text many times: each one starts only where a run of its characters starts, or reads a limited number of
-// characters.
+// To keep the search linear, each pattern either starts only at the first character of a run, or reads a limited number of characters.
 
 /** Prefixes of keys. */
 const marks =

@@ -4,7 +4,8 @@
  * is twice as fast for a few patterns, but slower for hundreds (`tests/bench/patterns.ts`). A regular expression also can't tell which
  * patterns may continue in the next piece.
  *
- * States are numbers. A state stands for the longest suffix of the input with which a pattern begins. `root` stands for the empty suffix.
+ * States are numbers. A state stands for the longest suffix of the input with which a pattern begins. `root` stands for the empty suffix. A
+ * longer state has a higher number.
  */
 export class PatternSet {
   readonly root = 0

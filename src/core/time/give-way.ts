@@ -17,8 +17,8 @@ const noWait = Promise.resolve()
 
 /**
  * If this turn of the event loop has worked for 8 ms, waits for the next turn, so that timers and connections are not blocked. All work in
- * the process shares the 8 ms. Callers at the same moment either all wait or all continue. If each of them does a lot of work, use
- * `yieldNow` instead. Rejects with the signal's reason.
+ * the process shares the 8 ms. Functions that call `giveWay` at the same moment either all wait or all continue. If each of them does a lot
+ * of work, use `yieldNow` instead. Rejects with the signal's reason.
  */
 export function giveWay(signal?: AbortSignal): Promise<void> {
   const at = now()

@@ -1,12 +1,12 @@
 /** How far the system's clock may deviate from the expected time, in milliseconds. If it deviates more, it is no longer trusted. */
 const toleranceMs = 5 * 60_000
 /**
- * How long an untrusted clock must stay consistent until it is trusted again, in milliseconds. The time is longer than the 1,024 s after
- * which NTP asks its servers at the latest.
+ * How long an untrusted clock must stay consistent until it is trusted again, in milliseconds. It is longer than 1,024 s, the longest
+ * interval at which NTP asks its servers.
  */
 const believedAfterMs = 20 * 60_000
 /**
- * How long a process may have been stopped, in milliseconds. If the noted time is older, the system's clock is not trusted at the start.
+ * How long a process may have been stopped, in milliseconds. If the stored time is older, the system's clock is not trusted at the start.
  * The limit is long enough for a job that runs once a day.
  */
 const longestRestMs = 26 * 3_600_000

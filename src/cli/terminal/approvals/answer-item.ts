@@ -29,7 +29,7 @@ export async function decideItems(items: readonly PendingItem[], deciding: Decid
   for (const item of items) {
     const { toolCallId, fingerprint, path = [] } = item
     const agents = path.map(({ agent }) => visible(agent)).join(' › ')
-    // Before a plan, the text is skipped: the screen already shows it as the answer.
+    // The model's text before a plan is not repeated, because the screen already shows it as the answer.
     if (item.said !== undefined && item.plan === undefined) deciding.terminal.note(deciding.terminal.paint('dim', readable(item.said)))
     if (agents !== '') deciding.terminal.note(deciding.terminal.paint('yellow', `the agent ${agents} asks:`))
     decisions.push({ toolCallId, fingerprint, ...(await verdictOn(item, deciding)) })

@@ -38,7 +38,7 @@ class Approvals {
     const { tool, signal } = request
     const settled = this.#settled.get(tool)
     if (settled !== undefined) return settled
-    // Waits so that text that the model wrote before the call appears before the question.
+    // Text that the model wrote before the call must appear before the question.
     await setImmediate()
     this.#terminal.waitFor(undefined)
     this.#terminal.startLine()

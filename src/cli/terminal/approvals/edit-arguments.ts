@@ -12,7 +12,7 @@ import type { Asker } from './asker.ts'
 
 /**
  * Lets a person edit the arguments of a call until they are valid. Opens the program of VISUAL or EDITOR if one is set. Resolves with
- * undefined if the person leaves the arguments unchanged by entering nothing.
+ * undefined if the person enters nothing, which leaves the arguments unchanged.
  */
 export async function editArguments(
   tool: string,

@@ -1,4 +1,4 @@
-/** The distance from the cursor, in UTF-16 code units, within which the boundaries of a visible character are searched for. */
+/** Maximum length of a visible character, in UTF-16 code units. The search for its boundaries goes no further. */
 const longestCharacter = 64
 
 let segmenter: Intl.Segmenter | undefined

@@ -42,9 +42,9 @@ export class PromptHistory {
 }
 
 /**
- * Opens the history: the file of `TOOLLOOP_HISTORY`, or `toolloop/history` in `XDG_STATE_HOME`, or `~/.toolloop/history`. If
- * `TOOLLOOP_HISTORY` is empty, or none of the variables and no home folder is set, the history is not written. Truncates the file to its
- * newest prompts. Never rejects: calls `onProblem` instead.
+ * Opens the history: the file of `TOOLLOOP_HISTORY`, or `toolloop/history` in `XDG_STATE_HOME`, or `~/.toolloop/history`. The history is
+ * not written if `TOOLLOOP_HISTORY` is empty, or if none of these places is known. Truncates the file to its newest prompts. Never rejects:
+ * calls `onProblem` instead.
  */
 export async function openPromptHistory({ env }: Pick<CliIO, 'env'>, onProblem: (error: unknown) => void): Promise<PromptHistory> {
   const file = fileOf(env)
