@@ -44,7 +44,7 @@ export function admitCalls({ run, state }: Execution, { lastTurn }: Place, plann
 }
 
 /** Adds the results of the calls to the state, decides whether the run continues, and appends the messages for the model to the history. */
-export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
+export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<Next | End> {
   const { run, state } = execution
   const { output } = run.agent
   const { iteration, lastTurn } = place
@@ -88,7 +88,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
 /** Maximum number of times that the model is asked to continue one answer. */
 const mostContinuations = 3
 
-export function nextPlace({ iteration }: Place, next: GoOn): Place {
+export function nextPlace({ iteration }: Place, next: Next): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
 }
 
@@ -99,7 +99,7 @@ function takeSteering({ durable, run }: Execution, iteration: number, { takesMes
   // Without a store, the step is always executed: the run may be resumed later with a control, even if it has none now.
   if (!run.steerable && durable.survivesCrashes) return Promise.resolve(noSteering)
   return durable.step(iterationStep(iteration, 'steer'), async () => {
-    const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
+    const taken = run.settings.control?.take({ continues: takesMessages, hasAnswer })
     if (taken === undefined || taken.messages.length === 0) return taken ?? noSteering
     return { ...taken, ...(await checkedInput(run, taken.messages, iteration)) }
   })
@@ -134,7 +134,7 @@ export interface Facts {
 }
 
 /** `continue`: asks the model again. `continuesText`: asks it for the rest of its text. `answer`: asks once more, without tools. */
-export type GoOn =
+export type Next =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[]; continuesText?: true }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
@@ -148,7 +148,7 @@ export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean 
 const asksAfter: ReadonlySet<StopReason> = new Set(['answered', 'truncated', 'stopped', 'max_iterations', 'repeated_calls', 'budget'])
 
 /** Decides how a run continues or ends. Returns `steer` or `settle` to ask for the missing `steering` or `settled`. */
-export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' } {
+export function decideNext(facts: Facts): Next | End | Steer | { kind: 'settle' } {
   const next = decideTurn(facts)
   if (next.kind !== 'end' || !facts.hasIntents || facts.steering?.stops === true || !asksAfter.has(next.ending.stopReason)) return next
   if (facts.settled === undefined) return { kind: 'settle' }
@@ -156,7 +156,7 @@ export function decideNext(facts: Facts): GoOn | End | Steer | { kind: 'settle' 
   return ending === undefined ? { kind: 'continue', objection: undefined, messages: [] } : end(ending)
 }
 
-function decideTurn(facts: Facts): GoOn | End | Steer {
+function decideTurn(facts: Facts): Next | End | Steer {
   const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, refusedHandoff, steering } = facts
   if (turn.kind !== 'reply') return end(lastTurn === undefined ? endingOfTurn(turn) : endingOfLastTurn(lastTurn, turn))
 

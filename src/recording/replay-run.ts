@@ -299,8 +299,8 @@ class RecordedControl extends RunControl {
     this.#steps = steps
   }
 
-  override take(options: { goesOn: boolean }): ReturnType<RunControl['take']> {
-    if (options.goesOn) this.#model.endIfOver()
+  override take(options: { continues: boolean }): ReturnType<RunControl['take']> {
+    if (options.continues) this.#model.endIfOver()
     const said = this.#steps[iterationStep(iterationOf(this.#model.last), 'steer')] as RecordedSteering | undefined
     if (said === undefined || said === this.#said) return super.take(options)
     this.#said = said

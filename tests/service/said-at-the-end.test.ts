@@ -43,12 +43,12 @@ describe('a message to a run that has its answer', () => {
     const { run, shown, steps } = await answeredRun()
     const accepted: boolean[] = []
     const steering = await steps.step('1.steer', async () => {
-      const taken = run.control.take({ goesOn: true, hasAnswer: true })
+      const taken = run.control.take({ continues: true, hasAnswer: true })
       if (accepted.length === 0) accepted.push(await shown.sendMessages('r', [message]))
       return taken
     })
     expect([accepted, steering]).toMatchObject([[true], { messages: [{ content: 'one more thing' }] }])
-    expect(await steps.step('2.steer', async () => run.control.take({ goesOn: true, hasAnswer: true }))).toMatchObject({ messages: [] })
+    expect(await steps.step('2.steer', async () => run.control.take({ continues: true, hasAnswer: true }))).toMatchObject({ messages: [] })
     expect([run.control.listens, await shown.sendMessages('r', [message])]).toEqual([false, false])
   })
 

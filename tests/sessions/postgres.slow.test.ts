@@ -160,7 +160,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   it('H59 blocks nobody longer than a lease if a process hangs during a transaction', async () => {
     const { schema, open } = await place({ leaseMs: 400 })
     const inside = Promise.withResolvers<void>()
-    const goesOn = Promise.withResolvers<void>()
+    const continues = Promise.withResolvers<void>()
     /** Hangs before it changes the session that it has locked. */
     const still: PostgresPool = {
       query: (text, values) => pool.query(text, values),
@@ -177,7 +177,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
             query: async (text, values) => {
               if (text.startsWith('UPDATE')) {
                 inside.resolve()
-                await goesOn.promise
+                await continues.promise
               }
               return client.query(text, values)
             },
@@ -191,7 +191,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     const sessions = open()
     const late = await sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })
     expect(late.kind).toBe('claimed')
-    goesOn.resolve()
+    continues.resolve()
     expect(await early).toEqual({ kind: 'taken_over', runId: 'run' })
   })
 

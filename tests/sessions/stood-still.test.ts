@@ -12,13 +12,13 @@ const logger = { debug() {}, info() {}, warn() {}, error() {} }
 /** A claim that is requested immediately but reaches the store only when the process continues. */
 class StoodStill extends MemorySessionStore {
   readonly asked = Promise.withResolvers<void>()
-  readonly goesOn = Promise.withResolvers<void>()
+  readonly continues = Promise.withResolvers<void>()
   readonly answer = Promise.withResolvers<string>()
 
   override async claim(id: string, request: ClaimRequest) {
     if (!request.durable) return super.claim(id, request)
     this.asked.resolve()
-    await this.goesOn.promise
+    await this.continues.promise
     const claimed = await super.claim(id, request)
     this.answer.resolve(claimed.kind)
     return claimed
@@ -55,7 +55,7 @@ describe('a process that hung while its run claimed a session', () => {
     })
     const recovered = second.recover()
     await begun.promise
-    still.goesOn.resolve()
+    still.continues.resolve()
     expect(await still.answer.promise).toBe('taken_over')
     resolve('answer')
     expect(await recovered).toEqual([{ runId: 'run', stopReason: 'answered' }])
@@ -68,7 +68,7 @@ describe('a process that hung while its run claimed a session', () => {
     for (const when of ['before', 'after']) {
       const { still, second, sessions } = await standStill(async () => 'answer')
       if (when === 'after') await second.recover()
-      still.goesOn.resolve()
+      still.continues.resolve()
       await still.answer.promise
       expect((await second.run('next', { session: 'chat' })).output).toBe('heard 3')
       expect(await texts(sessions)).toEqual(['hi', 'answer', 'next', 'heard 3'])

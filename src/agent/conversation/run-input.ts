@@ -30,8 +30,8 @@ function inputHint(input: object): string {
 }
 
 /**
- * Sends messages to a running run, switches its model, or stops it. Pass it to the run as `control`, or take it from the stream. The run reads messages after the calls of a turn, and
- * after an answer.
+ * Sends messages to a running run, switches its model, or stops it. Pass it to the run as `control`, or take it from the stream. The run
+ * reads messages after the calls of a turn, and after an answer.
  *
  * Unread messages of a run that has ended are in `result.unread`, and stay in the control. To deliver them, pass the control to the next
  * run, or send the messages again, but don't do both.
@@ -75,14 +75,14 @@ export class RunControl {
   }
 
   /**
-   * Returns the new messages and whether `stop` was called, and clears both. `goesOn`: false if the run reads no more messages, because it
-   * has reached a limit. `hasAnswer`: true if the model has answered, so that the run continues only if messages have arrived.
+   * Returns the new messages and whether `stop` was called, and clears both. `continues`: false if the run reads no more messages, because
+   * it has reached a limit. `hasAnswer`: true if the model has answered, so that the run continues only if messages have arrived.
    */
-  take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {
+  take({ continues, hasAnswer = false }: { continues: boolean; hasAnswer?: boolean }): Steering {
     const stops = this.#stops
     this.#stops = false
-    const messages = stops || !goesOn ? [] : this.#messages.splice(0)
-    this.listens = goesOn && (messages.length > 0 || !hasAnswer)
+    const messages = stops || !continues ? [] : this.#messages.splice(0)
+    this.listens = continues && (messages.length > 0 || !hasAnswer)
     return { messages, stops, unread: this.listens || stops ? undefined : [...this.#messages] }
   }
 

@@ -58,13 +58,13 @@ export function isControlToken(marker: string): boolean {
 }
 
 /** Removes emphasis, list marks, heading marks, addresses and paths from a sentence. If the line continues, appends a colon. */
-function plain(sentence: string, goesOn: boolean): string {
+function plain(sentence: string, continues: boolean): string {
   const words = sentence
     .replace(/\S*(?:[/\\@]|\w\.\w\w)\S*?(?=[:,.]?(?:\s|$))/g, '…')
     .replace(/^[^\p{L}…]+|[\s*_`"“(]+$/gu, '')
     .replace(/\s*：/g, ':')
     .replace(/:[\s*_]+$/, ':')
-  return goesOn && /[\p{L}\p{N}]$/u.test(words) ? `${words}:` : words
+  return continues && /[\p{L}\p{N}]$/u.test(words) ? `${words}:` : words
 }
 
 const sentenceEnds = '.!?。！？'
@@ -74,8 +74,8 @@ function lastSentence(text: string): string {
   while (at >= 0 && sentenceEnds.includes(text.charAt(at))) at--
   for (; at >= 0; at--) {
     if (!sentenceEnds.includes(text.charAt(at))) continue
-    const goesOn = text.charAt(at) === '.' && (text.charAt(at + 1) !== ' ' || /e\.g$/i.test(text.slice(at - 3, at)))
-    if (!goesOn) return text.slice(at + 1)
+    const continues = text.charAt(at) === '.' && (text.charAt(at + 1) !== ' ' || /e\.g$/i.test(text.slice(at - 3, at)))
+    if (!continues) return text.slice(at + 1)
   }
   return text
 }

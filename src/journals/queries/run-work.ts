@@ -166,8 +166,8 @@ export abstract class RunWork {
     const isLeft = sql`owner IS NULL OR ${new Statement(this.in.isOneOf('owner'), [this.in.listOf([this.in.owner, ...dead])])}`
     // Repeats the condition of SQLite's index of open runs literally, so that SQLite uses the index.
     const isOpen = sql`agent = ${this.in.agent} AND status <> 'ended'`
-    const goesOn = sql`(status = 'running' AND (${isLeft})) OR (status = 'waiting' AND (cancel_reason IS NOT NULL OR ${isDue}))`
-    const rows = yield* rowsOf(sql`SELECT id FROM ${this.#runs} WHERE ${isOpen} AND (${goesOn}) ORDER BY n`)
+    const continues = sql`(status = 'running' AND (${isLeft})) OR (status = 'waiting' AND (cancel_reason IS NOT NULL OR ${isDue}))`
+    const rows = yield* rowsOf(sql`SELECT id FROM ${this.#runs} WHERE ${isOpen} AND (${continues}) ORDER BY n`)
     return rows.map(({ id }) => String(id))
   }
 

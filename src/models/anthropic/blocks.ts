@@ -109,10 +109,10 @@ export class AnthropicBlocks {
   }
 
   /**
-   * Returns the layout of the response. `calls`: for each call, the number of its block. `goesOn`: whether the provider is still running
+   * Returns the layout of the response. `calls`: for each call, the number of its block. `continues`: whether the provider is still running
    * its own tools.
    */
-  layout(calls: readonly (number | undefined)[], goesOn: boolean): LayoutPiece[] {
+  layout(calls: readonly (number | undefined)[], continues: boolean): LayoutPiece[] {
     const answered = new Set(this.#all.map((block) => (block.kind === 'kept' ? block.block.tool_use_id : undefined)))
     const piecesOf = (block: OpenBlock): LayoutPiece[] => {
       switch (block.kind) {
@@ -138,7 +138,7 @@ export class AnthropicBlocks {
           }
           // The API refuses a call of a provider's tool without its result, unless the provider is still running the tool.
           const isOrphan = block.block.type === 'server_tool_use' && !answered.has(block.block.id)
-          return isOrphan && !goesOn ? [] : [{ block: block.block }]
+          return isOrphan && !continues ? [] : [{ block: block.block }]
         }
       }
     }

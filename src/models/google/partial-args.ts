@@ -5,7 +5,7 @@ interface Place {
   holder: JsonObject | Json[]
   key: string | number
   /** Whether the next piece continues the same text. */
-  goesOn: boolean
+  continues: boolean
 }
 
 /**
@@ -41,10 +41,10 @@ export class PartialArgs {
     }
     this.#places.set(path, place)
     const value = givenValue(piece)
-    const before = place.goesOn ? read(place.holder, place.key) : undefined
+    const before = place.continues ? read(place.holder, place.key) : undefined
     if (value !== undefined)
       write(place.holder, place.key, typeof before === 'string' && typeof value === 'string' ? before + value : value)
-    place.goesOn = piece.willContinue === true
+    place.continues = piece.willContinue === true
   }
 }
 
@@ -68,7 +68,7 @@ function locate(root: JsonObject, path: string): Place | undefined {
     if (typeof next !== 'object' || next === null) return undefined
     holder = next
   }
-  return fits(holder, last) ? { holder, key: last, goesOn: false } : undefined
+  return fits(holder, last) ? { holder, key: last, continues: false } : undefined
 }
 
 function keysOf(path: string): (string | number)[] | undefined {

@@ -36,15 +36,15 @@ export class Sampler {
   #turn: Promise<unknown> = Promise.resolve()
 
   /**
-   * `goesOn`: whether the call continues instead of being repeated. If so, a request that equals an earlier one is not a repetition and
+   * `continues`: whether the call continues instead of being repeated. If so, a request that equals an earlier one is not a repetition and
    * gets a new answer.
    */
-  constructor(server: string, limits: SamplingLimits, notes: CallNotes, goesOn: boolean) {
+  constructor(server: string, limits: SamplingLimits, notes: CallNotes, continues: boolean) {
     this.#server = server
     this.#limits = limits
     this.#notes = notes
     this.#tried = Object.keys(notes.noted.sampled ?? {}).length
-    for (const key of goesOn ? Object.keys(notes.noted.sampled ?? {}) : []) {
+    for (const key of continues ? Object.keys(notes.noted.sampled ?? {}) : []) {
       const [digest = ''] = key.split('.')
       this.#asked.set(digest, (this.#asked.get(digest) ?? 0) + 1)
     }
