@@ -19,7 +19,10 @@ export interface PerformedRun<Context = unknown> {
   readonly options: RunOptions<Context>
 }
 
-/** The second argument of `perform` of a `CustomAgent`: executes the run. `changed` replaces the input or the options. A run that a journal continues keeps its input. */
+/**
+ * The second argument of `perform` of a `CustomAgent`: executes the run. `changed` replaces the input or the options. A run that a journal
+ * continues keeps its input.
+ */
 export type PerformRun<Context = unknown> = (changed?: Optional<Pick<PerformedRun<Context>, 'input' | 'options'>>) => Promise<RunResult>
 
 /** The agent that a runner is part of. */
