@@ -5,7 +5,10 @@ import type { AnyTool } from './tool.ts'
 
 // Texts for the model about single calls, which don't depend on a run. Texts about runs are in `agent/run-texts.ts`.
 
-/** Maximum number of names to list after an unknown name. Thousands of names would be longer than the rest of the conversation. */
+/**
+ * Maximum number of known names to list in the error about an unknown name. Thousands of names would be longer than the rest of the
+ * conversation.
+ */
 const mostNames = 100
 
 /**

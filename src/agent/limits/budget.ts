@@ -47,8 +47,8 @@ interface Waiter {
 }
 
 /**
- * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. In a hook, `next()` of
- * `aroundModel` rejects with this error.
+ * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. Inside an `aroundModel` hook,
+ * `next()` rejects with this error.
  */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'

@@ -397,7 +397,8 @@ export function askOnceMore(run: RunContext): AroundModel {
 
 /**
  * Reads the calls that a model writes as text, so that the loop sees ordinary calls. For a model with native calls, text calls count only
- * if the response has no native call. Text without listeners is parsed only at the end of a response that has no native call.
+ * if the response has no native call. If nothing consumes the text as it arrives, it is parsed only when the response is complete, and only
+ * if it has no native call.
  */
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'

@@ -61,8 +61,8 @@ export interface OutcomeSummary {
 }
 
 /**
- * A stored run. It contains everything that is needed to show the run, or to resume it in another process. It contains secrets. A new run
- * has only a head.
+ * A stored run. It contains everything that is needed to show the run, or to resume it in another process. It contains secrets. For a new
+ * run, only `head` is set.
  */
 export interface RunSnapshot
   extends Partial<Pick<ShownRun, 'firstEventId' | 'lastEventId' | 'secrets' | 'hidesAll' | 'decisions' | 'waitedMs' | 'attempt'>> {

@@ -210,7 +210,7 @@ export class VmThread {
     try {
       signal.throwIfAborted()
       if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
-      // The script's time starts only when the thread has started.
+      // The script's time limit starts to run only when the thread has started.
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       this.#send(message)
