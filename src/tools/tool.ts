@@ -147,8 +147,8 @@ export interface Tool<Context = unknown> {
 }
 
 /**
- * The return value of a tool's `reconcile`: whether the interrupted call took effect. With `ran: true`, the call took effect and returned `value`. With `ran: false`, the call did not take effect
- * and may run again.
+ * The return value of a tool's `reconcile`: whether the interrupted call took effect. With `ran: true`, the call took effect and returned
+ * `value`. With `ran: false`, the call did not take effect and may run again.
  */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 

@@ -61,8 +61,8 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Whether the server accepts `strict` in tool definitions. A server that accepts it treats a tool without the field as strict. */
   strictTools: boolean
   /**
-   * The tool choices that the server accepts. An unsupported named choice is replaced by `required`. Any other unsupported choice is left
-   * out. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. An unsupported named choice is replaced by `required` if the server accepts that. Any other
+   * unsupported choice is left out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /**

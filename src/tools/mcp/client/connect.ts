@@ -163,7 +163,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
 
   /**
    * Returns the texts that the servers contribute to an agent's instructions, each under the name of its server. The option `instructions`
-   * of a server selects its texts. Skips servers that are down and `optional`. Rejects with `tool_failed` if a text can't be read.
+   * of a server selects its texts. Skips servers that are down and `optional`. `''` if there are no texts. Rejects with `tool_failed` if a
+   * text can't be read.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
     const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
