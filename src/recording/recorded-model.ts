@@ -104,7 +104,10 @@ export class RecordedModel implements ChatModel {
     return `${where}: ${difference === undefined ? '' : describeDifference(difference)}`
   }
 
-  /** Ends the replayed run and never settles. Rejects instead if the recorded request has an error, or if there is no run to end. */
+  /**
+   * Ends the replayed run. The returned promise never settles, except that it rejects if the recorded request has an error, or if there is
+   * no run to end.
+   */
   async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
     this.#options.interrupt?.(why)
     if (error === undefined && this.#options.interrupt !== undefined) await new Promise(() => {})

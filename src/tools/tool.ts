@@ -97,7 +97,7 @@ export interface Tool<Context = unknown> {
    */
   readonly final?: boolean
   /**
-   * Names of arguments, at any depth, that are redacted in logs, events and on pages, as are their values if a result quotes them. Default:
+   * Names of arguments, at any depth, whose values are redacted in logs, in events and on pages, even if a result quotes them. Default:
    * none.
    *
    * @see [secrets](docs/secrets.md)

@@ -19,7 +19,7 @@ interface Waiting {
 /** Maximum number of threads. Each thread takes memory and time to start, so many parallel calls must share a limited number of threads. */
 const maxThreads = 16
 const running = new Set<SearchThread>()
-/** Threads that wait for another thread to end, in order. */
+/** Threads that have not started yet, in the order in which they will start. */
 const queued = new Set<SearchThread>()
 
 /**

@@ -238,7 +238,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // An unchanged tool keeps its object, so its schema is compiled only once.
+      // Reuses the object of an unchanged tool, so that its schema is compiled only once.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)

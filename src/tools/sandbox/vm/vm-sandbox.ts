@@ -77,7 +77,7 @@ export class VmSandbox implements ScriptSandbox {
 
   async close(): Promise<void> {
     this.#closed = true
-    // Runs that wait for a thread continue, and reject because the sandbox is closed.
+    // Waiting runs continue, and reject because the sandbox is closed.
     for (const go of this.#queue.splice(0)) go()
     await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
   }
@@ -216,7 +216,7 @@ export class VmThread {
       this.#send(message)
       const end = await ended.promise
       clearTimeout(timer)
-      // Lets the calls start that the script made just before it ended.
+      // Yields, so that calls that the script made just before it ended can start.
       if (answers !== undefined) await yieldNow()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end
