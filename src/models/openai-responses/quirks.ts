@@ -78,9 +78,9 @@ export interface ResponsesQuirks extends TextQuirks {
   contentParts: ('image' | 'file')[]
   /** Whether the server accepts the types in `contentParts` in tool results too. If false, results are sent as text. */
   toolContentParts: boolean
-  /** Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers. */
+  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey
-  /** Whether the server has its own tool search. Null: true only for OpenAI's own servers. */
+  /** Whether the server has its own tool search. Null: only OpenAI's own servers do. */
   toolSearch: TakesToolSearch
 }
 

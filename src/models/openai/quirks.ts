@@ -119,7 +119,7 @@ export interface OpenAIQuirks extends TextQuirks {
   toolContentParts: boolean
   /** Whether the provider reports the cost of a request as `usage.cost`, in US dollars. */
   reportsCost: boolean
-  /** Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers. */
+  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey
 }
 
