@@ -105,7 +105,7 @@ export class Budget {
   /** Waiting requests that have to end before running requests can end. These requests come first. */
   readonly #waitedFor = new Set<Waiter>()
 
-  /** Throws `invalid_option`. */
+  /** Throws `invalid_option` for invalid options. */
   constructor(options: BudgetOptions) {
     if (typeof options !== 'object' || options === null) throw new InvalidOptionError('budget', 'a map of limits', options)
     checkOptionNames(options, optionNames, '`Budget`')
