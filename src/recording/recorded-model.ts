@@ -62,7 +62,7 @@ export class RecordedModel implements ChatModel {
     if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
   }
 
-  /** Returns this model with the name of the model that answered the next recorded request. */
+  /** Returns a view of this model that has the name and capabilities of the model in the next recorded request. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
     return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }

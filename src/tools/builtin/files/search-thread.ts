@@ -42,8 +42,8 @@ export class SearchThread {
   }
 
   /**
-   * Runs a task in the thread. Rejects with the signal's reason if the signal is aborted. After a failure, rejects every task with that
-   * failure.
+   * Runs a task in the thread. Rejects with the signal's reason if the signal is aborted. After the thread has failed or a task has
+   * exceeded its time limit, all tasks reject with the same error.
    */
   ask<Name extends keyof SearchTasks>(
     task: Name,
