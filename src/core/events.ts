@@ -55,7 +55,7 @@ export type PathStep = {
 /** A decision on a pending call. */
 export interface MadeDecision {
   kind: 'approval' | 'client_tool' | 'question' | 'budget'
-  /** Whether the call was approved or answered. False if nobody decided in time. */
+  /** Whether the call was approved, its question was answered, or its result was given. False if nobody decided in time. */
   approved: boolean
   /** Why the call was not approved. The model gets this text. */
   reason?: string

@@ -180,8 +180,8 @@ function holdsTools(registry: ToolSet | null): boolean {
 }
 
 /**
- * Returns the model's answer or refusal. Returns `''` for a run that ended in any other way, because its last text is not final or not
- * complete.
+ * Returns the model's answer, including one that was requested at a limit, or its refusal. Returns `''` for a run that ended in any other
+ * way, because its last text is not final or not complete.
  */
 function finalText({ newMessages, stopReason, error }: RunResult): string {
   if (stopReason === 'aborted' || stopReason === 'deadline' || (error !== undefined && error.code !== 'refusal')) return ''

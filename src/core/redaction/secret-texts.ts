@@ -12,8 +12,8 @@ const charactersInOnePart = 65_536
 
 /**
  * Texts that must be hidden in other texts. They are found in any letter case, with the escapes of JSON, URLs and HTML, in hexadecimal, and
- * in base64. The time depends only on the length of the searched text. Holds up to 256 texts. If more are added, every searched text is
- * hidden as a whole.
+ * in base64. Texts of fewer than 6 characters are found only as they are, or escaped as in JSON. The time depends only on the length of the
+ * searched text. Holds up to 256 texts. If more are added, every searched text is hidden as a whole.
  */
 export class SecretTexts {
   readonly #secrets = new Set<string>()
