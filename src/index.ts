@@ -1,3 +1,5 @@
+/** `toolloop`: agents, tools and models. The other entries build on it. */
+
 // Agents and runs: docs/getting-started.md
 
 export { AgentRunner } from './agent/agent-runner.ts'

@@ -45,6 +45,8 @@ import type { Loop } from './types/execution.ts'
 import type { AgentRules, NestingPlace, OutputOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types/options.ts'
 import type { AgentTools, Needed, ToolCallOf } from './types/typed.ts'
 
+type OwnerOf<Context, Tools extends AgentTools> = RunnerOwner<Needed<Context, Tools>> & { warns?: boolean; isRecorded?: boolean }
+
 /**
  * Runs agents: asks the model, runs the tools it calls, sends back their results, and repeats until the model answers or a limit is
  * reached. One runner serves any number of runs at once. The constructor throws `invalid_option`, `invalid_tool` or `unknown_provider`.
@@ -63,11 +65,13 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /** Whether a nested run is recorded as part of the tool call that starts it. */
   readonly #isRecorded: boolean
 
-  /** `loop` replaces the built-in loop (see `createAgentRunner`). `owner`: the agent that this runner belongs to. */
+  constructor(options: GivenToRunner<Context, Tools>)
+  /** `loop` replaces the built-in loop (see `createAgentRunner`). `owner`: the agent that this runner belongs to. @internal */
+  constructor(options: GivenToRunner<Context, Tools>, loop?: Loop, owner?: OwnerOf<Context, Tools>)
   constructor(
     options: GivenToRunner<Context, Tools>,
     loop: Loop = runLoop,
-    { warns = true, isRecorded = true, ...owner }: RunnerOwner<Needed<Context, Tools>> & { warns?: boolean; isRecorded?: boolean } = {},
+    { warns = true, isRecorded = true, ...owner }: OwnerOf<Context, Tools> = {},
   ) {
     checkRunnerOptions(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)

@@ -1,6 +1,6 @@
 /**
- * Text tool calls: this module describes tools in the prompt of models without native calls, and parses the calls that these models write
- * as text.
+ * `toolloop/dialects`: text tool calls. Describes tools in the prompt of models without native calls, and parses the calls that these
+ * models write as text.
  */
 
 import { handleRejectionOf } from '../core/callbacks/callbacks.ts'

@@ -59,7 +59,9 @@ let created = 0
 
 /** Storage for journals in memory. Data remains when a journal is closed, as on a disk when a process ends. */
 export class MemoryRuns {
+  /** @internal */
   readonly runs: Map<string, Run> = new Map()
+  /** @internal */
   readonly alive: Set<object> = new Set()
 }
 

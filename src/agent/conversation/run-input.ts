@@ -77,6 +77,8 @@ export class RunControl {
   /**
    * Returns the new messages and whether `stop` was called, and clears both. `continues`: false if the run reads no more messages, because
    * it has reached a limit. `hasAnswer`: true if the model has answered, so that the run continues only if messages have arrived.
+   *
+   * @internal
    */
   take({ continues, hasAnswer = false }: { continues: boolean; hasAnswer?: boolean }): Steering {
     const stops = this.#stops
@@ -86,12 +88,13 @@ export class RunControl {
     return { messages, stops, unread: this.listens || stops ? undefined : [...this.#messages] }
   }
 
-  /** Called when the run has ended. Returns the messages that the run has not read. */
+  /** Called when the run has ended. Returns the messages that the run has not read. @internal */
   end(): readonly ChatMessage[] {
     this.listens = false
     return [...this.#messages]
   }
 
+  /** @internal */
   takeModel(): ChatModel | undefined {
     const model = this.#model
     this.#model = undefined

@@ -47,8 +47,8 @@ interface Waiter {
 }
 
 /**
- * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. Inside an `aroundModel` hook,
- * `next()` rejects with this error.
+ * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. In a hook, `next()` of
+ * `aroundModel` rejects with this error.
  */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
@@ -59,6 +59,7 @@ export class BudgetSpentError extends ToolloopError {
   /** The limits of the budget. `Infinity`: not limited. */
   readonly limits: Readonly<BudgetAmounts>
 
+  /** @internal */
   constructor({ option, spent, limits }: Pick<Budget, 'option' | 'spent' | 'limits'>) {
     const what = option === 'budget' ? 'The budget does' : 'The limits of the run do'
     super('budget_spent', `${what} not allow the request: ${spentOf(spent, limits)}`)
@@ -92,6 +93,8 @@ export class Budget {
   /**
    * The position of this budget if a request reserves several budgets. All requests use the same order, so that no two requests wait for
    * each other.
+   *
+   * @internal
    */
   readonly order: number = ++made
   #account: Account | undefined
@@ -105,7 +108,7 @@ export class Budget {
   /** Waiting requests that have to end before running requests can end. These requests come first. */
   readonly #waitedFor = new Set<Waiter>()
 
-  /** Throws `invalid_option` for invalid options. */
+  /** Throws `invalid_option`. */
   constructor(options: BudgetOptions) {
     if (typeof options !== 'object' || options === null) throw new InvalidOptionError('budget', 'a map of limits', options)
     checkOptionNames(options, optionNames, '`Budget`')
@@ -158,7 +161,7 @@ export class Budget {
     this.#handOut()
   }
 
-  /** Estimates the number of tokens of a response from earlier responses. Returns at most `most`. */
+  /** Estimates the number of tokens of a response from earlier responses. Returns at most `most`. @internal */
   expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
     return this.#expected.tokens(most)
   }
@@ -168,6 +171,8 @@ export class Budget {
    * requests can't overtake a large request forever. Resolves with undefined if the amount can't fit, or if `signal` is aborted.
    *
    * `held`: the amounts reserved for running requests that wait for this request. Such a request precedes other waiting requests.
+   *
+   * @internal
    */
   async reserve(estimate: BudgetAmounts, signal: AbortSignal, held: BudgetAmounts = nothing): Promise<Reservation | undefined> {
     const amount = this.#account === undefined ? estimate : atLeast(estimate, this.#account.dearest())
@@ -220,7 +225,7 @@ export class Budget {
     else this.#account.count(usage)
   }
 
-  /** Whether the budget has room for `amount` in addition to `taken`. */
+  /** Whether the budget has room for `amount` in addition to `taken`. @internal */
   protected hasRoom(taken: BudgetAmounts, amount: BudgetAmounts): boolean {
     const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
     // A run may send a request while part of its own limits is left.

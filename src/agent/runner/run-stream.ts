@@ -43,7 +43,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
 
   readonly #output: OutputSchema | undefined
 
-  /** `start` begins the run. `output`: the schema of the run's answer. `signal`: the caller's signal. */
+  /** `start` begins the run. `output`: the schema of the run's answer. `signal`: the caller's signal. @internal */
   constructor(
     start: (watch: Watch) => Promise<RunResult<Output, Call>>,
     control: RunControl,
@@ -62,7 +62,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
     )
   }
 
-  /** The texts that were removed as secrets from events of this stream so far. Other events may still contain them. */
+  /** The texts that were removed as secrets from events of this stream so far. Other events may still contain them. @internal */
   get hidden(): ReadonlySet<string> {
     return this.#queue.hidden
   }
@@ -104,7 +104,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   /**
    * Returns a response for `fetch` handlers: server-sent events in this library's format, or in another `format`. Can be called several
    * times, even after the run has ended: for several clients, or for a client that reconnects. A slow client doesn't hold up the run: the
-   * latest 4 million characters are buffered. Throws `invalid_option` for invalid options, and a `TypeError` if the stream is iterated.
+   * latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a stream that is iterated.
    */
   toResponse(options?: ResponseOptions): Response {
     this.#responses ??= this.#record()

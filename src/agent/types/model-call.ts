@@ -3,7 +3,7 @@ import type { ChatModel, ModelRequest, ModelRetry, ModelSink } from '../../model
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
-/** The request of one turn, with the model and the tools. */
+/** The request of one turn, with the model and the tools. @internal */
 export interface TurnRequest {
   model: ChatModel
   /** The tools that are sent. The model can't call other tools. */

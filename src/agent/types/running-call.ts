@@ -43,7 +43,7 @@ export interface CallPlace {
   readonly tags: StepTags
 }
 
-/** A call that is being carried out. */
+/** A call that is being carried out. @internal */
 export interface RunningCall extends CallPlace, Omit<CallTerms, 'keyOf'> {
   /** The key of the call's step. */
   readonly key: string
@@ -62,7 +62,7 @@ export interface SavedValue {
   write(value: Json): Promise<void>
 }
 
-/** The outcome of a call before it is recorded. */
+/** The outcome of a call before it is recorded. @internal */
 export interface CallOutcome {
   /** The call as it finally ran. */
   call: RunningCall

@@ -1,3 +1,4 @@
+/** `toolloop/models/openai`: the driver for OpenAI's Chat Completions API. */
 import { capabilitiesOf } from '../capabilities.ts'
 import type { ChatModel } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'

@@ -9,7 +9,7 @@ const mostProblems = 100
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
-  /** `place` is the position of a YAML syntax error in the file. */
+  /** `place` is the position of a YAML syntax error in the file. @internal */
   constructor(file: string, found: readonly Problem[], cause?: unknown, place?: Place) {
     // The messages are redacted, because an error about a model's settings may quote them, and a URL may contain a password.
     const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))

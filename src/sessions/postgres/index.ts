@@ -27,6 +27,7 @@ const optionNames: OptionNames<PostgresSessionsOptions> = { pool: true, schema: 
 export class PostgresSessions extends Sessions {
   readonly #store: PostgresSessionStore
 
+  /** @internal */
   constructor(store: PostgresSessionStore) {
     super(store)
     this.#store = store

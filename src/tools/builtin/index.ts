@@ -1,3 +1,4 @@
+/** `toolloop/tools`: the built-in tools, which only read: files, arithmetic, the current time and web pages. */
 import { checkOptionNames, type OptionNames } from '../../core/check-options.ts'
 import type { AnyTool } from '../tool.ts'
 import { calculateTool } from './calculate.ts'

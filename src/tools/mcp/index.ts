@@ -1,3 +1,4 @@
+/** `toolloop/mcp`: tools of MCP servers, and agents and tools served to MCP clients. */
 export type { McpClient } from '../tool.ts'
 export { mcpTokenFiles } from './auth/file-store.ts'
 export { type LoopbackSignIn, type LoopbackSignInOptions, openLoopbackSignIn } from './auth/loopback-sign-in.ts'

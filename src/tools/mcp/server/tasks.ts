@@ -27,7 +27,7 @@ export interface TaskForm {
   schema: JsonSchema
 }
 
-/** The answers, by the name of the form. `undefined`: the user declined. */
+/** Answers by the name of the form. `undefined`: the user declined. */
 export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
 
 /**
@@ -48,7 +48,7 @@ export interface McpTasks {
   settled(taskId: string, signal: AbortSignal): Promise<void>
 }
 
-/** A handler throws this to respond to a call with a task instead of a result. */
+/** Thrown during a call to answer the request with a task. */
 export class TaskCreated {
   readonly task: McpTask
 
