@@ -58,7 +58,7 @@ export function readConversation(given: readonly MessageInput[], options: ShownC
   const { waiting, from = 0, system = 'omit' } = options
   if (!Number.isSafeInteger(from) || from < 0) throw new InvalidOptionError('from', 'an integer ≥ 0', from)
   const messages = withWaiting(toChatMessages(given), waiting, from)
-  // Only the positions of the user's messages are used, because `History` may add results or move them.
+  // Only the positions of the user's messages are used, because `History` may add or move results.
   const positions = messages.flatMap(({ role }, index) => (role === 'user' ? [from + index] : []))
   const open = openCalls(messages, waiting)
   const agents = new Map(

@@ -83,8 +83,8 @@ function toolFor(host: AgentHost, { id = '', name }: { id?: string; name: string
 }
 
 /**
- * Checks that LangChain's agent works as expected: it runs a round of two calls, continues after an answer, and ends after a call. Rejects
- * otherwise, so that an incompatible version is noticed before a run fails.
+ * Checks that LangChain's agent works as expected: it runs two calls of one turn and, as `beginTurn` decides, requests another turn after
+ * an answer, and ends after a call. Rejects otherwise, so that an incompatible version is noticed before a run fails.
  */
 export async function checkAgent(create?: CreateAgent): Promise<void> {
   const trace: string[] = []

@@ -20,8 +20,8 @@ export function stateId(message: ChatMessage, position: number): string {
 }
 
 /**
- * Converts a message for LangChain's state. Models never get the converted message, because LangChain's format loses the arguments of a
- * call as the model wrote them, and data that the provider requires back.
+ * Converts a message for LangChain's state. Models never get the converted message, because LangChain's format loses the exact text of a
+ * call's arguments, and data that the provider requires back.
  */
 export function toLangChain(message: ChatMessage, position: number): BaseMessage {
   const id = stateId(message, position)

@@ -63,7 +63,7 @@ export function useOpenDecisions(items: readonly Item[]): OpenDecision[] {
   const kept = useRef(new Map<string, OpenDecision>()).current
   const open = items.map((item) => {
     const known = kept.get(item.key)
-    // A decided item that is pending again with another `since` is a new request: the decision could not be applied.
+    // If a decided item is pending again with another `since`, its decision could not be applied, and the run asks again.
     if (known !== undefined && (known.decided.peek() === '' || known.item.since === item.since)) return known
     const decision = new OpenDecision(item)
     kept.set(item.key, decision)

@@ -28,7 +28,7 @@ export function Subject({ item, onShown }: SubjectProps) {
   const parts = useMemo(() => partsOf(item), [item])
   const large = parts.filter((part) => 'large' in part).length
   const loaded = useRef(0)
-  // A layout effect, because it runs before the next key press. Otherwise, Tab could skip the button while it is still disabled.
+  // A layout effect, because it runs before the next key press. Otherwise, Tab could skip a button that `onShown` enables.
   useLayoutEffect(() => {
     if (large === 0) onShown?.(hiddenPart(JSON.stringify([item.args, item.about])))
   }, [item, large, onShown])

@@ -17,7 +17,7 @@ const mostOfAsked = 10_000
 interface CurrentRun {
   id: string
   follower: RunFollower
-  /** Resolves the promise that waits for the run's end. */
+  /** Resolves the promise that `#follow` has returned for this run. */
   over(): void
 }
 
@@ -104,7 +104,7 @@ export class Conversation {
     if (own === this.#opened) this.#isBusy.value = false
   }
 
-  /** Opens another conversation and shows its latest turns. A run of the previous conversation continues. */
+  /** Opens another conversation and shows its latest turns. Does not stop a run of the previous conversation. */
   open({ session, turns, model }: Pick<KeptChat, 'session' | 'turns' | 'model'>): void {
     this.#show({ session, model, turns: turns.slice(-mostTurns) })
     this.#wasRestored = false

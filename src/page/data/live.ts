@@ -13,14 +13,14 @@ const mostCalls = 100
 const mostRuns = 20_000
 /** Maximum number of characters of a run's output to keep. */
 const mostOfOutput = 500
-/** The page size of lists. It also limits the number of ids in one request, of which the service accepts at most 100. */
+/** Maximum number of runs on a page of a list, and of ids in one request (the service accepts at most 100 ids). */
 export const pageOfRuns = 50
 const pageOfWaiting = 100
 /** Maximum number of waiting runs to show. Further runs are only counted. */
 const mostWaiting = 1_000
 /** How long changes are collected before listeners are called, in milliseconds. Changes often come in groups. */
 const burstMs = 60
-/** Keeps the load on the service low: if a request took 1 s, the next request starts at least this many seconds after its start. */
+/** To keep the load low, the time between the starts of two requests is at least this many times the duration of the first. */
 const shareOfAsking = 10
 const shortestPauseMs = 50
 /** Polling interval, in milliseconds. Polling finds changes by other processes, which send no events to this page. */
@@ -257,7 +257,7 @@ export class Live {
     const names = new Set(found.map(({ id }) => id))
     const gone = ids.filter((id) => !names.has(id))
     for (const id of gone) this.#runs.delete(id)
-    // Requests the runs that are no longer waiting.
+    // The state of runs that are no longer waiting must be requested.
     if (waiting !== undefined && waiting.length < mostWaiting)
       for (const { id, status } of this.#runs.values()) if (status === 'waiting' && !names.has(id)) this.#changed.add(id)
     this.#pending = undefined
@@ -299,7 +299,7 @@ export class Live {
         this.#runs.set(run.id, before === undefined ? run : { ...run, status: before.status, stopReason: before.stopReason })
       } else {
         this.#ended.delete(run.id)
-        // If nothing has changed, the object is kept, so that lists don't re-render its row.
+        // If the run has not changed, its object is kept, so that lists don't re-render its row.
         if (before === undefined || JSON.stringify(before) !== JSON.stringify(run)) this.#runs.set(run.id, run)
       }
     }

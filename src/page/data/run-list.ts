@@ -104,7 +104,7 @@ export class RunList {
     const known = new Set(this.#ids)
     const news = ids.filter((id) => !known.has(id))
     this.#ids = this.#sorted([...this.#ids, ...news])
-    // This also updates the totals.
+    // `refresh` also requests the totals again.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#live.refresh()

@@ -49,7 +49,7 @@ export function whenTokenChanges(listener: (token: string | null) => void): void
   })
 }
 
-/** A conversation as the browser stores it. The messages are stored with the runs. */
+/** A conversation as the browser stores it. The service stores its messages, with the runs. */
 export interface KeptChat {
   /** The runs of the conversation, each with the beginning of its input. */
   turns: { id: string; input: string }[]

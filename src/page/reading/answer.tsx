@@ -99,7 +99,7 @@ class Drawing {
   /** The parts drawn so far, and the text that they come from. */
   #parts: Drawn[] = []
   #known = ''
-  /** The text to put before the next part when it is parsed. */
+  /** The prefix of the next part: the opening line of its code fence, or the header of its table. */
   #next = ''
   #timer: ReturnType<typeof setTimeout> | undefined
 

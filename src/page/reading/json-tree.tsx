@@ -9,7 +9,7 @@ import { type Found, markFound, mostMatches, patternOf } from './found.ts'
 import { type JsonNode, type JsonPath, nodesTo, partsOf, pathOf, previewOf, rootOf, sizeOf, walk } from './json-nodes.ts'
 import { TextBlocks } from './text-blocks.ts'
 
-/** Maximum length of a text that is shown in its row. A longer text can be opened like a list. */
+/** Maximum length of a text that is shown completely in its row. The row of a longer text shows its beginning until the row is opened. */
 const mostInline = 160
 /** Maximum number of rows that are open at first. */
 const mostOpenAtFirst = 24

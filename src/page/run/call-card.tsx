@@ -36,7 +36,7 @@ interface Link {
 
 export interface CallCardProps {
   call: PlacedCall
-  /** Returns a link to the call's run. Absent if the page shows that run. */
+  /** Returns a link to the call's run. Omit this callback if the page already shows that run. */
   linkTo?: (call: PlacedCall) => Link
   /** Whether the form for the decision is next to the card. The form shows the arguments, so the card omits them. Default false. */
   asks?: boolean

@@ -24,7 +24,7 @@ export class Changes {
     if (telling === undefined) telling = setTimeout(tellAll, pauseMs)
   }
 
-  /** Re-renders the components that watch. */
+  /** Re-renders the components that have called `watch`. */
   draw(): void {
     this.#count.value++
   }

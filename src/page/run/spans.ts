@@ -199,7 +199,7 @@ export class Spans {
 
 type Result = NonNullable<RunWithResult['result']>
 
-/** Adds the data of a turn that is missing from the view. `after` is the earliest possible start. Returns the end of the turn. */
+/** Adds a turn's data to the view if no event contained it. `after` is the earliest possible start. Returns the end of the turn. */
 function fillTurn(view: RunView, known: TurnView | undefined, result: NonNullable<Result['steps']>[number], after: number): number {
   const { iteration, durationMs, timeToFirstTokenMs, ...step } = result
   const time = known?.endedAt ?? (known?.startedAt ?? after) + durationMs

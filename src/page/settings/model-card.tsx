@@ -34,7 +34,7 @@ export function ModelCard({ name, entry, config, editing }: { name: string; entr
         </h3>
         <p class="card-line">{describeModel(entry)}</p>
         {baseURL !== undefined && <p class="muted card-line">{String(baseURL)}</p>}
-        {/* The variable is always set: otherwise, the configuration would be invalid. */}
+        {/* The entry's environment variable is always set: otherwise, the configuration would be invalid. */}
         {variable !== '' ? (
           <KeyLine variables={[variable]} isSet={true} />
         ) : (

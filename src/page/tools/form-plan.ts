@@ -19,7 +19,7 @@ interface Schema extends JsonSchema {
 }
 
 interface Place {
-  /** The whole schema, in which references are resolved. */
+  /** The whole schema, which contains the targets of `$ref`. */
   root: Schema
   isRequired: boolean
   depth: number

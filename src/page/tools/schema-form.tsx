@@ -117,7 +117,7 @@ function TextField({ value, onChange, ...field }: FieldProps<'text'>) {
   // The kind of field is decided once, because an element that is replaced would lose the focus.
   const [isLong] = useState(() => field.plan.isLong || text.length > mostInLine || text.includes('\n'))
   const rows = useRowsFor(text)
-  // An empty text is a value only if the value is required.
+  // An empty text becomes undefined, unless the value is required.
   const write = ({ currentTarget }: TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) =>
     onChange(currentTarget.value === '' && !isRequired ? undefined : currentTarget.value)
   return (

@@ -41,7 +41,7 @@ export function loaded<Props extends object>(load: () => Promise<ComponentType<P
     if ('Shown' in state) return <state.Shown {...props} />
     return (
       <Loading failure={`This part of the page could not be loaded: ${state.failure}`} retry={again}>
-        {/* This link reloads the page, because a browser may not request a script again after it was unable to load it. */}
+        {/* This link reloads the page, because some browsers don't request a script again after they were unable to load it. */}
         <button type="button" class="link-button" onClick={() => location.reload()}>
           Reload the page
         </button>

@@ -80,8 +80,8 @@ function choose(name: string, known: readonly string[]): string {
 }
 
 /**
- * Reads a number from a variable. As the specification requires, a value that is not a number counts as not set. Larger numbers become 2³¹
- * - 1, the limit of timers.
+ * Reads a number from a variable. As the specification requires, a value that is not a number counts as not set. Numbers above the limit of
+ * timers, 2³¹ - 1, become this limit.
  */
 function readNumber(name: string, otherwise: number): number {
   const value = Number(process.env[name] || otherwise)

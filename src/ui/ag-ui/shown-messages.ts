@@ -77,7 +77,7 @@ export class ShownMessages {
       for (const call of toolCalls) this.#calls.delete(call.id)
     }
     const kept = [...this.#before, ...this.#messages] as JsonObject[]
-    // A client keeps its reasoning if a snapshot contains none. Discarded reasoning is therefore included as empty messages.
+    // A client keeps its reasoning if a snapshot contains no reasoning. Discarded reasoning is therefore included as empty messages.
     if (kept.some(({ role }) => role === 'reasoning')) return kept
     const emptied = discarded.filter(({ role }) => role === 'reasoning').map(({ id, role }) => ({ id, role, content: '' }))
     return [...kept, ...emptied]

@@ -272,8 +272,8 @@ export class UIMessageWriter implements ResponseWriter {
 const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['truncated', 'max_iterations', 'budget', 'deadline', 'repeated_calls'])
 
 /**
- * Whether the call must not be sent again. A client that has the output already has the call. If the call was decided in an earlier step,
- * the client would show it twice, because the client searches only the last step for it.
+ * Whether the call must not be sent again: the client has its output, or the call was decided in an earlier step. In an earlier step, the
+ * client would not find the call, because it searches only the last step, and would show the call twice.
  */
 function hasCall(part: UIToolPart | undefined): boolean {
   return part !== undefined && (part.state.startsWith('output-') || (part.state === 'approval-responded' && part.isEarlier === true))
