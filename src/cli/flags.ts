@@ -56,7 +56,7 @@ export interface Flags {
   stopReason?: StopReason
   /** For `runs list`: lists only running runs whose process is in this state. */
   process?: RunProcess
-  /** The metadata fields. Each was given as `field=value`. */
+  /** For `runs list`: lists only runs with these metadata fields. Each field was given as `field=value`. */
   metadata?: Record<string, string>
   /** For `runs list`: maximum number of runs. */
   limit?: number

@@ -86,7 +86,7 @@ function scriptRunner({ tools, limits }: GivenScript, run: RunContext): AgentRun
   )
 }
 
-/** Returns the result of a script. If a guardrail has stopped the script, the outer run has to end, too. */
+/** Returns the result of a script. If a guardrail has stopped the script, also makes the outer run end. */
 function resultOf(name: string, result: RunResult, outer: RunContext, toolCallId: string): ScriptResult | Question {
   const { runId, stopReason, text, error, pending, state } = result
   if (stopReason === 'answered') return readEnd(text)

@@ -22,7 +22,7 @@ const shownOutput = 2_000
 /** Maximum number of calls to list in the error of a script that can't continue. */
 const mostToldCalls = 20
 
-/** Named as the model in the turns of a script. */
+/** The turns of a script name this as their model. */
 const scriptItself = {
   provider: 'script',
   model: 'javascript',
@@ -190,7 +190,7 @@ function endText({ json, output }: Extract<ScriptRound, { ok: true }>, notes: re
   return `${JSON.stringify(beside)}\n${json}`
 }
 
-/** Describes the calls with effects that have succeeded. */
+/** Describes the successful calls of tools that don't only read. */
 function carriedOut({ run, state }: Execution): string {
   const calls = state.toolCalls.flatMap(({ tool: name, args = {}, outcome }) => {
     const tool = run.agent.registry.get(name)

@@ -45,7 +45,7 @@ export interface ParsedToolCall {
   arguments: JsonObject
 }
 
-/** A message of the system or of a user, or a message of a model without tool calls. */
+/** A system message, a user's message, or a model's message without tool calls. */
 export type StandardChatMessage =
   | { role: 'system'; content: string; name?: string; providerData?: ProviderData }
   /** `id`: the application's own id for the message. It is stored, but never sent to a model. */

@@ -116,8 +116,8 @@ export interface Envelope {
 }
 
 /**
- * A form of calls without a marker. `read` is tried at each character of `starts`. Default: at each line that starts like the name of a
- * declared tool.
+ * A form of calls without a marker. `read` is tried wherever the text has one of the characters in `starts`. Default: at each line that
+ * starts like the name of a declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]

@@ -80,7 +80,7 @@ export class Conversation {
     }
   }
 
-  /** The options that pass the conversation to the next run. For a stored conversation, the runner must be created with `store`. */
+  /** The options that pass the conversation to the next run. A stored conversation needs a runner with the options of `store`. */
   get runOptions(): Pick<RunOptions, 'messages' | 'session'> {
     const at = this.#replaced
     if (this.#sessions === undefined) return { messages: this.messages.slice(0, at) }

@@ -12,7 +12,7 @@ interface StoredChat {
 }
 
 const mostChats = 200
-/** The first prompt is searched for in this many messages. */
+/** Number of messages, from the start of a conversation, in which the first prompt is searched for. */
 const searched = 4
 
 /** Returns the stored conversations, the latest first. */

@@ -32,7 +32,7 @@ import { type ChatState, runSlashCommand, slashCommands } from './slash-commands
 
 /**
  * `toolloop chat`: a conversation with one prompt per line of input. Resolves with the exit code. With piped input, the exit code is that
- * of the last prompt without an answer, or 0. Rejects for invalid options and files.
+ * of the last prompt or command that failed, or 0 if none failed. Rejects for invalid options and files.
  */
 export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

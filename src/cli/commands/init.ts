@@ -37,7 +37,7 @@ export async function init(given: string, io: CliIO): Promise<number> {
   for (const name of names.sort()) terminal.note(terminal.paint('dim', `wrote ${join(relative(io.cwd, folder), name)}`))
   const path = relative(io.cwd, folder)
   const enter = path === '' ? '' : `cd ${shellWord(path.startsWith('-') ? `./${path}` : path)} && `
-  // A clone can't be imported before it is built.
+  // If this package runs from a clone of its repository, the new project can't import the package before it is built.
   const isBuilt = existsSync(join(packageFolder, 'dist/index.js'))
   const build = isBuilt ? '' : `(cd ${shellWord(relative(io.cwd, packageFolder) || '.')} && npm run build) && `
   terminal.print(`Next: ${build}${enter}npm install && npm start`)

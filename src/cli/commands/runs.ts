@@ -180,7 +180,7 @@ function deciding(terminal: Terminal, tools: PreparedAgent['tools'], signal: Abo
   return { terminal, asker, approve, signal }
 }
 
-/** Opens the journal and calls `work` with a runner for it. Also opens a copy of a journal if `work` only reads. */
+/** Opens the journal and calls `work` with a runner for it. If `work` only reads, the journal may be a copy whose original is in use. */
 export async function withRuns(
   flags: Flags,
   io: CliIO,

@@ -15,8 +15,8 @@ import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /**
- * `toolloop serve`: serves the agent over HTTP until SIGINT or SIGTERM. Runs in progress can still finish. Resolves with the exit code.
- * Rejects for invalid options and files.
+ * `toolloop serve`: serves the agent over HTTP until SIGINT or SIGTERM. After the signal, runs in progress can still finish. Resolves
+ * with the exit code. Rejects for invalid options and files.
  */
 export async function serve(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)

@@ -21,7 +21,7 @@ export async function openJournal(flags: Flags, io: CliIO): Promise<OpenJournal 
 }
 
 /**
- * Opens an existing journal. With `adopt`, also opens a copy whose original is in use. Rejects with `invalid_option` if there is no
+ * Opens an existing journal. With `adopt`, the journal may be a copy whose original is in use. Rejects with `invalid_option` if there is no
  * journal.
  */
 export async function openExistingJournal(flags: Flags, io: CliIO, { adopt = false }: { adopt?: boolean } = {}): Promise<OpenJournal> {

@@ -13,7 +13,7 @@ export interface FoundServer extends LocalServer {
   models: string[]
 }
 
-/** The default port of each server, and the variable that overrides it: a port, `host`, `host:port` or a URL. */
+/** The default port of each server, and the variable that overrides it. Its value is a port, `host`, `host:port` or a URL. */
 const servers = [
   // https://docs.ollama.com/faq#how-do-i-configure-ollama-server
   { provider: 'ollama', variable: 'OLLAMA_HOST', port: 11434 },
@@ -69,7 +69,7 @@ async function listOllamaModels(baseURL: string, withinMs: number, signal?: Abor
   const models = await fetchList(new URL('/api/tags', baseURL).href, 'models', withinMs, signal)
   const chatModels = models.flatMap(({ name, capabilities }) => {
     if (typeof name !== 'string') return []
-    // Older servers don't report capabilities.
+    // Older versions of Ollama don't report capabilities.
     if (!Array.isArray(capabilities)) return isEmbeddingName(name) ? [] : [{ name, callsTools: false }]
     return capabilities.includes('completion') ? [{ name, callsTools: capabilities.includes('tools') }] : []
   })

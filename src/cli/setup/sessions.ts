@@ -57,8 +57,8 @@ function fileIn(folder: string): string {
 }
 
 /**
- * If the run of a conversation has paused and can no longer be decided, lets the conversation continue. This is so if the run was aborted,
- * or if no journal stores it. The conversation keeps the messages of the run.
+ * If a conversation's run waits for decisions that nobody can make any more, lets the conversation continue. Nobody can decide if the run
+ * was aborted, or if no journal stores it. The conversation keeps the messages of the run.
  */
 export async function releaseUndecided(
   { stopReason }: RunResult,

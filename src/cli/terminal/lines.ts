@@ -47,7 +47,7 @@ export interface Lines {
   close(): void
 }
 
-/** The lines of a file or pipe. Lines that arrive early are queued. */
+/** The lines of a file or pipe. Lines that arrive before `next` is called are queued. */
 export class PipedLines implements Lines {
   readonly interactive = false
   onInterrupt: (typed: boolean) => void = () => {}

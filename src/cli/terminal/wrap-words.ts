@@ -84,7 +84,7 @@ function restyle(styles: string[], code: string): void {
   } else styles.push(code)
 }
 
-/** The first part has up to `first` cells, and the others up to `columns`. */
+/** Splits a word. The first part has up to `first` cells, and the others up to `columns`. */
 function partsOf(word: string, first: number, columns: number): string[] {
   const parts: string[] = []
   let part = ''

@@ -11,7 +11,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 /**
  * Calls a callback without awaiting it. If the callback throws or rejects, the error is passed to `onFailure` and not rethrown. Promises
- * are handled, too: a function type that returns `void` also accepts async functions. `onFailure` may be a user's callback.
+ * are handled, too: a function type that returns `void` also accepts async functions. Errors of `onFailure` itself are ignored.
  */
 export function callUnawaited(call: () => unknown, onFailure: (error: unknown) => unknown = ignore): void {
   try {

@@ -19,8 +19,8 @@ const charactersInOnePart = 32_768
 const codes = { backslash: 0x5c, percent: 0x25, ampersand: 0x26, semicolon: 0x3b, hash: 0x23, u: 0x75, x: 0x78 }
 const { backslash, percent, ampersand, semicolon, hash, u, x } = codes
 /**
- * Until a character is complete, each of its decoded UTF-8 bytes is stored as a code unit from this value on. In well-formed text, such
- * code units never occur alone.
+ * Until all bytes of a character have been decoded, each byte is stored as a code unit: this value plus the byte. In well-formed text,
+ * such code units never occur alone.
  */
 const firstByte = 0xdc00
 

@@ -238,12 +238,12 @@ function withoutMarks(run: string): string {
   return run.slice(0, to)
 }
 
-/** Whether a value may be a secret: it is not a placeholder or a secret's name. */
+/** Whether a value may be a secret: it is neither a placeholder nor a secret's name. */
 function mayBeValue(value: string, name: string): boolean {
   return value.length > 1 && !isBarePlaceholder(value) && !isSecretKey(value) && value !== name && !isFolder(name, value)
 }
 
-/** Whether a value looks random: it is not a word, or words joined by dashes. */
+/** Whether a value looks random: it is neither a word nor words joined by dashes. */
 function looksRandom(value: string): boolean {
   if (value.length < 6 || isCode(value)) return false
   if (/^\d+$/.test(value)) return true

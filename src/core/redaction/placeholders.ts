@@ -18,7 +18,7 @@ const mostInBrackets = 100
 
 /** Whether a quoted value is a placeholder. */
 export function isQuotedPlaceholder(value: string): boolean {
-  // A value may start with the text after a quoted name, as in `'Token:', token`.
+  // In `'Token:', token`, the quote after the name was read as the start of a value, so the value starts with a comma.
   return /^(?:[,;)\]}:]|\W{1,3}$)/.test(value) || words.test(value) || variable.test(value) || inBrackets.test(value)
 }
 

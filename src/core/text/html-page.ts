@@ -1,4 +1,4 @@
-/** The start of a page. A start tag on its own may be quoted in an error message about HTML. */
+/** The start of a page. The tag `<html>` alone doesn't count, because an error message about HTML may quote it. */
 const pageStart = /<!doctype\s+html\b|<html\b(?=[\s\S]{0,2000}?<(?:head|title|body|h1)\b)/i
 /** The lengths are limited, so that a hostile page can't make the pattern scan the text repeatedly. */
 const titleOf = /<title\b[^>]{0,200}>([^<]{1,1000})/i

@@ -1,4 +1,4 @@
-/** Maximum time for work in one turn of the event loop, in milliseconds. Other tasks run after it. */
+/** Maximum time for work in one turn of the event loop, in milliseconds. After this time, other tasks run. */
 const longestWorkMs = 8
 
 // These functions are captured before a test can replace them. With a test's fake functions, waiting code would wait forever.

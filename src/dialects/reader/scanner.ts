@@ -43,7 +43,7 @@ export class TextScanner {
   /** The state of the line before the marker that is being read. */
   readonly #before: LineState = new LineState()
   readonly #value: OpenValue = new OpenValue()
-  /** The end of the text that was passed on. */
+  /** The last characters of the text that was passed on. */
   #lead = ''
   /** The last character that was passed on and is not blank. */
   #last = ''

@@ -125,7 +125,7 @@ export class Database {
     }
   }
 
-  /** Makes later calls fail, and calls that are waiting for the server. */
+  /** Makes all calls fail: those that are waiting for the server, and later calls. */
   close(): void {
     this.#closed = true
   }

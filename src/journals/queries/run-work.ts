@@ -200,7 +200,7 @@ export abstract class RunWork {
     )
   }
 
-  /** Assigns the decisions that have arrived to the next execution of the run. */
+  /** Makes the next execution of the run take the decisions that have arrived. */
   protected *takeDecisions({ n, id }: Row): Work<void> {
     const isLate = sql`value IS NULL AND deadline <= ${this.in.now()}`
     // A wait that has expired without a decision gets a value that means "expired".

@@ -35,7 +35,7 @@ import { prunedAtOnce, type RunsDialect } from './run-work.ts'
 import { type PackedNews, packedType, type SettledOutcome, unpackEvents } from './shown-news.ts'
 
 export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now' | 'hasId' | 'locked' | 'shared'> {
-  /** Returns a subquery whose result is a JSON array with the column `value` of `query`. */
+  /** Returns a subquery whose result is a JSON array of the values in the column `value` of `query`. */
   allOf(query: Statement): Statement
   /** Combines statements into as few as possible. The statements must write to different tables and not depend on each other. */
   together(statements: readonly Statement[]): readonly Statement[]

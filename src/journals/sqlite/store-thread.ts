@@ -3,7 +3,7 @@ import { runsSchema } from './runs-schema.ts'
 import { RunsTable } from './runs-table.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
 
-/** Selects the runs of one agent, and either its shown runs or its recorded runs. */
+/** Selects one agent, and either its shown runs or its recorded runs. */
 export interface RunsOptions {
   agent: string
   isShown: boolean

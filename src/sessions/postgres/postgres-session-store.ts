@@ -14,8 +14,8 @@ export interface StoreOptions {
 }
 
 /**
- * Stores sessions in PostgreSQL. A process renews the leases of its sessions regularly. If it stops, it loses the sessions, and its later
- * changes are refused.
+ * Stores sessions in PostgreSQL. A process renews the leases of its sessions regularly. If it doesn't, another process can claim the
+ * sessions; the changes of the first process are then refused.
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #pool: PostgresPool
@@ -104,8 +104,8 @@ export class PostgresSessionStore implements SessionStore {
 
   async #renew(): Promise<void> {
     const renewed = `UPDATE ${this.#schema}.sessions SET lease = ${now} + $3 WHERE owner = $1 AND token = ANY ($2)`
-    // Errors are ignored, because the next renewal may succeed. If none does, a run is told that it lost its session when it stores its
-    // messages.
+    // Errors are ignored, because the next renewal may succeed. If none succeeds, the run notices the loss of its session
+    // when it stores its messages.
     await this.#pool.query(renewed, [this.#owner, [...this.#held], this.#leaseMs]).catch(() => undefined)
   }
 

@@ -17,7 +17,7 @@ export function layOutTable(lines: readonly string[], columns: number): Span[][]
   const [head = '', rule = '', ...body] = lines
   if (!delimiter.test(rule)) return undefined
   const alignments = cellsIn(rule).map((cell) => (cell.endsWith(':') ? (cell.startsWith(':') ? 'center' : 'right') : 'left'))
-  // Each column needs at least one cell and a separator.
+  // Even an empty column takes one character, and its separator three.
   if (alignments.length * 4 - 1 > columns) return undefined
   const rows = [head, ...body].map((line, at) => cellsIn(line).map((cell) => readInline(cell, '', true, at === 0 ? ['bold'] : []).spans))
   const widths = alignments.map((_, column) => rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? [])), 1))

@@ -115,7 +115,7 @@ export function* closeNamedCall(
       if (partial === '') repairs.push('closing tag missing')
     }
   }
-  // A call without a name, or with a number as its name, is for the only tool if the arguments fit.
+  // If only one tool is declared and the arguments fit it, a call without a name, or with a number as its name, is for this tool.
   const lost = stripped === '' || /^\d+$/.test(stripped)
   const name = args === undefined ? undefined : lost ? tools.onlyToolFor(args) : (resolved ?? stripped)
   if (args === undefined || name === undefined) {
