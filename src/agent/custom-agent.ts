@@ -101,10 +101,10 @@ export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = 
   }
 
   /**
-   * Supplies options that can't be stored, such as tools, when the journal continues a run. See `restore` of a runner's options. Default:
-   * `restore` of the options.
+   * Supplies options that can't be stored, such as tools, when the journal continues a run, or `resume` gets fewer options than `run`. See
+   * `restore` of a runner's options. Default: `restore` of the options.
    *
-   * Contract: awaited. If it throws, the run is not executed.
+   * Contract: awaited. If it throws, the run is not executed and stays unchanged.
    */
   protected restore(run: RunToRestore): Awaitable<Restored<Context>> {
     return this.options.restore?.(run) ?? ({} as Restored<Context>)

@@ -172,7 +172,7 @@ export function unfitAnswerProblem(problems: string): string {
 
 export const severalAnswersProblem = 'The text has several JSON values that could be the answer.'
 
-/** Replaces text in the conversation that a guardrail has withheld. */
+/** The note that replaces a text that a guardrail has withheld from the conversation. */
 export function withheldText(reason: string): string {
   return `[Withheld: ${reason}]`
 }

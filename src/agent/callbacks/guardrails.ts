@@ -28,7 +28,7 @@ export interface Guardrail<Context = unknown> {
   readonly name: string
   /**
    * Checks the input of a run before anything is sent, and later the messages that a `RunControl` sends. `refuse` acts like `stop` here,
-   * because there is no model to tell. In the result, a note replaces messages that did not pass.
+   * because there is no model to tell. In the result, a note replaces messages that did not pass, so that a later run does not send them.
    */
   input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Awaitable<GuardrailVerdict<readonly MessageInput[]>>
   /**

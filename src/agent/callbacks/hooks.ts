@@ -94,8 +94,8 @@ export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
 /**
  * Functions that the run calls before, around and after its model requests and tool calls. See also `PlanEntry` and `AroundEntry`.
  *
- * Functions called before a step run in the order of the hooks. Each function gets the request or the arguments with the changes of earlier
- * functions. Once a function refuses or answers, the remaining functions are not called. Functions called after a step run in reverse
+ * Before a step, functions are called in the order of the hooks. Each function gets the request or the arguments as changed by the earlier
+ * functions. Once a function refuses or answers, the remaining functions are not called. After a step, functions are called in reverse
  * order. Among the functions that wrap a step, the first function is the outermost. Hooks are called once for each step, and not again when
  * a recorded run is resumed.
  *

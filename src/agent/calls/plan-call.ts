@@ -9,7 +9,7 @@ import { prepareAgain } from './tool-call.ts'
 
 /**
  * How often an approver may change the arguments of a call, if the plan then asks for approval again. After that, the call is refused, so
- * that the two can't alternate forever.
+ * that approver and plan can't alternate forever.
  */
 const mostEdits = 2
 

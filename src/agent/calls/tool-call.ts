@@ -122,7 +122,7 @@ export async function carryOutCall(
   const { call, index, key, result } = work
   const { lanes, mayHaveRun, ended } = terms
   const tags = tagsOf(durable, key)
-  // All steps of one call use the same key.
+  // All steps of one call use the same idempotency key.
   const own = { idempotencyKey: callName(run.runId, iteration, index), isCarried: false }
   const given = (call.refusal === undefined ? terms.keyOf?.(index, call) : undefined) ?? own
   const prepared =

@@ -77,7 +77,8 @@ function hasTextAfter({ textAfter }: PlannedCall): boolean {
 }
 
 /**
- * Returns the function that runs calls of one turn, one batch at a time. `intent`: set if `calls` is a call that was planned in a preview.
+ * Returns the function that runs calls of one turn, one batch at a time. `intent`: set if `calls` has only a call that was planned in a
+ * preview.
  */
 export function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[], intent?: Intent): CarryOut {
   const { durable, run, state } = execution
@@ -87,7 +88,7 @@ export function carryOutTogether(execution: Execution, iteration: number, calls:
   const deferred = calls.some(hasTextAfter) ? new DeferredText(calls) : undefined
   let batches = intent?.waited ?? 0
 
-  /** Records which attempt starts the batch. Returns true if an earlier attempt may have run its calls without recording them. */
+  /** Records which attempt starts the batch. Returns true if an earlier attempt may have run these calls without recording them. */
   const mayHaveRun = async (batch: number | 'again'): Promise<boolean> => {
     const { attempt } = durable
     return (await durable.step(roundStep(iteration, batch, intent?.index), async () => attempt)) !== attempt
@@ -136,9 +137,7 @@ function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | un
   return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
-/**
- * Combines the results of a turn's calls. `calls`: all calls of the turn. When a preview runs one call, only the call at position `first`.
- */
+/** Combines the results of a turn's calls. `calls`: all calls of the turn, or the one call that a preview runs, at position `first`. */
 export function summarise(
   { run }: Execution,
   iteration: number,

@@ -17,8 +17,7 @@ export interface AgentHistory<Context = unknown> {
   /**
    * Loads the conversation that a run continues. Called when the run begins, unless its caller passes `messages` or a `session`.
    *
-   * Contract: awaited. Throwing rejects the run. Returning nothing means that no conversation exists. In this case, the run is not saved
-   * either.
+   * Contract: awaited. Throwing rejects the run. Returning nothing means that no conversation exists. In this case, `save` is not called.
    */
   load(run: HistoryRun<Context>): Awaitable<readonly MessageInput[] | undefined>
   /**

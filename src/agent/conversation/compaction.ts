@@ -150,8 +150,8 @@ function roundStarts(messages: readonly ChatMessage[]): number[] {
 }
 
 /**
- * The position of the last user message before `from`, which is the task that the messages after `from` work on. Undefined if a later user
- * message exists.
+ * The position of the last user message before `from`, which is the task that the messages after `from` work on. Undefined if the messages
+ * from `from` on include a user message.
  */
 function taskBefore(messages: readonly ChatMessage[], from: number): number | undefined {
   const isTask = (message: ChatMessage) => message.role === 'user' && readNotice(message) === undefined

@@ -177,7 +177,7 @@ export class History {
     }
   }
 
-  /** Replaces ids of calls that are missing, illegal or already used in this conversation. The same calls always get the same ids. */
+  /** Replaces call ids that are missing, illegal or already used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
     const taken: TakenIds = new Map()
     const unique: Call[] = []

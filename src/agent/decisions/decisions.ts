@@ -79,7 +79,7 @@ const decisionNames: Readonly<Record<string, unknown>> = {
   note: true,
 }
 
-/** The fields of a verdict that only one kind of item may have, by name. */
+/** The fields of a verdict that are allowed for only one kind of item, with that kind. */
 const kindOf: ReadonlyMap<string, PendingItem['kind']> = new Map([
   ['remember', 'approval'],
   ['result', 'client_tool'],

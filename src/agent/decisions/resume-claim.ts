@@ -43,7 +43,7 @@ export async function withClaim<T>(
 ): Promise<T> {
   const { runId } = state
   const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
-  // Runs with the same id started to wait at different times, so `waitingSince` distinguishes them.
+  // Different runs may have the same id, but they started to wait at different times (`waitingSince`).
   const stateKey = hashOf([key, state.waitingSince])
   if (claimed.has(key)) throw alreadyResumed(runId)
   // If `claim` is given, the process's own list of states does not matter.

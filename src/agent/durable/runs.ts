@@ -179,8 +179,8 @@ export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> 
 }
 
 /**
- * Stores all decisions on a run, or none. Rejects with `decision_refused` if a decision is not about a waiting call, and with
- * `invalid_option` if a decision is invalid.
+ * Stores all decisions on a run, or none. Rejects with `decision_refused` if a decision is not about a waiting call, is too late, or is the
+ * second on the same call. Rejects with `invalid_option` if a decision is invalid.
  */
 export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)

@@ -189,7 +189,7 @@ export interface RunPage {
   next?: string
 }
 
-/** Selects runs to delete, among those that have ended. With both limits, a run that exceeds either is deleted. */
+/** Selects runs to delete, among those that have ended. If both limits are set, a run that exceeds either is deleted. */
 export interface PruneOptions {
   /** How long a run is kept after it has ended, in milliseconds. */
   olderThanMs?: number

@@ -77,7 +77,7 @@ const aloneMs = (tries: number) => Math.min(10 * 3 ** (tries - 1), 60_000)
 export class Trials {
   readonly #store: Pick<Store, 'noteTries'>
   readonly #maxTakeOvers: number
-  /** Runs that were tried before start one after another, so that a run that kills its process interrupts no other runs. */
+  /** Runs with an earlier try start one after another, so that a run that kills its process interrupts no other runs. */
   readonly #lane = new Lanes(1)
   readonly #open = new Set<Trial>()
 

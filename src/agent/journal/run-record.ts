@@ -54,7 +54,7 @@ export class RunRecord {
     return { version: 1, runId: this.runId, input, steps: Object.fromEntries(steps), decisions, ...copyAsJson(pause) }
   }
 
-  /** Whether the run can't be continued. If so, a call that runs again starts another nested run. */
+  /** Whether the run can't be continued. The call that started this run then starts another nested run if it runs again. */
   get isSpent(): boolean {
     return this.#record.entries.at(-1)?.fingerprint === spentMark
   }

@@ -34,8 +34,8 @@ export interface ShownRuns {
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
-   * Ends waiting runs without a result, and keeps their other data. Resolves with the ids of these runs. `waitingForMs`: ends runs that
-   * have waited for longer than this time, by the clock of the store. One call may end only some of them.
+   * Ends waiting runs with `error` instead of a result, and keeps their other data. Resolves with the ids of these runs. `waitingForMs`:
+   * ends runs that have waited for longer than this time, by the clock of the store. One call may end only some of them.
    */
   giveUp(which: { runId: string } | { waitingForMs: number }, error: { code: string; message: string }): Promise<string[]>
   /**
@@ -66,12 +66,12 @@ export interface ShownRuns {
   recording(runId: string, after: string): Promise<RecordingPart[]>
   /** The progress of the given runs. Unknown ids are left out. */
   progress(runIds: readonly string[]): Promise<ShownProgress[]>
-  /** Stores messages to a run, as JSON, until the run has read them. Resolves with false if the run takes no more messages. */
+  /** Stores messages for a run, as JSON, until the run has read them. Resolves with false if the run takes no more messages. */
   sendMessages(runId: string, messages: readonly string[]): Promise<boolean>
-  /** Returns the messages to the run, without the first `without` messages. */
+  /** Returns the messages that are stored for the run, without the first `without` messages. */
   messages(runId: string, without: number): Promise<string[]>
   /**
-   * Stops accepting messages to the run. `said`: the number of messages that the caller knows. If more are stored, resolves with false and
+   * Stops accepting messages for the run. `said`: the number of messages that the caller knows. If more are stored, resolves with false and
    * changes nothing.
    */
   closeMessages(runId: string, said: number): Promise<boolean>

@@ -205,7 +205,7 @@ export function decisionRefused(runId: string, name: string, why: string): Tooll
   return new ToolloopError('decision_refused', `The decision on \`${name}\` of run \`${runId}\` was not stored: ${why}`)
 }
 
-/** The sequence number of the last run on the previous page. Throws `invalid_option`. */
+/** The sequence number of the last run on the previous page. Throws `invalid_option` for an invalid cursor. */
 export function cursorOf(cursor: string): number {
   const n = Number(cursor)
   if (cursor === '' || !Number.isSafeInteger(n)) throw new InvalidOptionError('cursor', 'the `next` of an earlier page', cursor)

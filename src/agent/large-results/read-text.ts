@@ -27,7 +27,7 @@ export function readPart(text: string, range: TextRange, partBytes: number, maxB
   const from = startOf(text, range)
   const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
   const place = { from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) }
-  // The text around a part contains the number of remaining characters, so the text is longest for the shortest part.
+  // The text around a part contains the number of remaining characters, so this surrounding text is longest for the shortest part.
   const frameBytes = Buffer.byteLength(partText({ ...place, part: ' ' }))
   const room = Math.max(4, Math.min(partBytes, maxBytes - frameBytes - numberSlack))
   const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), room)

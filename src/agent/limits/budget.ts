@@ -47,8 +47,8 @@ interface Waiter {
 }
 
 /**
- * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. In a hook, `next()` of
- * `aroundModel` rejects with this error.
+ * The error of a request that a budget or the `limits` of the run don't allow. The request is not sent. Inside an `aroundModel` hook,
+ * `next()` rejects with this error.
  */
 export class BudgetSpentError extends ToolloopError {
   override readonly name = 'BudgetSpentError'
@@ -108,7 +108,7 @@ export class Budget {
   /** Waiting requests that have to end before running requests can end. These requests come first. */
   readonly #waitedFor = new Set<Waiter>()
 
-  /** Throws `invalid_option`. */
+  /** Throws `invalid_option` for invalid options. */
   constructor(options: BudgetOptions) {
     if (typeof options !== 'object' || options === null) throw new InvalidOptionError('budget', 'a map of limits', options)
     checkOptionNames(options, optionNames, '`Budget`')

@@ -12,7 +12,7 @@ import type { AroundModel } from '../types/model-call.ts'
 import type { Unpaid } from '../types/recorded.ts'
 import type { PendingItem } from '../types/result.ts'
 
-/** Sends a request only if the run's limits and all its budgets allow it. Counts the usage of the request. Rejects with `budget_spent`. */
+/** Sends a request if the run's limits and all its budgets allow it, and counts its usage. Otherwise rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { model, request } = call

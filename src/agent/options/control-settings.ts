@@ -83,7 +83,8 @@ export interface ControlSettings<Context = unknown> {
    * `true`: a run whose result has an `error` rejects with a `RunError`, which has the `result`. Default false.
    *
    * Results with the stop reason `model_error`, `refused` or `aborted` have an error. If the last request of `onLimit: 'answer'` fails, the
-   * result also has an error. Reaching a limit is not an error, and neither are `stopped` and `paused`.
+   * result also has an error. Reaching a limit (`deadline`, `budget`, `max_iterations`, `repeated_calls`) is not an error, and neither are
+   * `stopped` and `paused`.
    */
   throwOnError?: boolean
   /** The agent's name in telemetry. Default: none; in a nested run, the name of the tool. */

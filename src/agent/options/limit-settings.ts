@@ -47,9 +47,10 @@ export interface LimitSettings {
    */
   maxResultBytes?: number
   /**
-   * `true` or options: stores results that are too long, and lets the model read them in parts with the tool `read_result`. Default: off.
+   * `true` or options: stores results that are too long, and lets the model read them in parts with the tool `read_result`, which is then
+   * part of every request. Default: off.
    *
-   * The tool is then part of every request. Hooks and guardrails see the whole result.
+   * Hooks and guardrails see the whole result.
    *
    * @see [large results](docs/tools.md#large-results)
    */

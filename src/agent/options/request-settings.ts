@@ -11,9 +11,9 @@ export interface RequestSettings {
   /** `false`: requests whole responses instead of streams. Default true. */
   stream?: boolean
   /**
-   * Whether the model may, must or must not call tools: `'none'`, `'required'`, or `{ type: 'function', function: { name } }`. With the
-   * last two, only a `final` tool or a limit ends the run. A call that this setting doesn't allow is refused, even if the provider lets the
-   * model make it. Default `'auto'`.
+   * Whether the model may, must or must not call tools: `'none'`, `'required'`, or `{ type: 'function', function: { name } }`. With
+   * `'required'` or a named function, only a `final` tool or a limit ends the run. A call that this setting doesn't allow is refused, even
+   * if the provider lets the model make it. Default `'auto'`.
    */
   toolChoice?: ToolChoice
   /** `false` asks for at most one call per response, if the provider supports it. Default: the provider's default. */

@@ -57,8 +57,8 @@ export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsF
    * Nests the run in another run: pass the `ctx` of a tool call, or the argument of a hook, a guardrail or `summarise`. The nested run
    * shares the signal, limits and budget of the outer run.
    *
-   * Events of the nested run name the outer run. The context, `approve` and telemetry of the outer run are the defaults. A journal records
-   * a nested run only as part of the call that starts it.
+   * Events of the nested run identify the outer run. The context, `approve` and telemetry of the outer run are the defaults. A journal
+   * records a nested run only as part of the call that starts it.
    */
   parent?: NestingPlace<Context>
   /**

@@ -53,9 +53,9 @@ export interface RunnerOptions<Context = unknown, Tools extends AgentTools = Too
    * Supplies the context and other options that can't be stored, for runs that continue without their caller. Called after a crash or a
    * deployment, and if `resume` gets fewer options than `run` got.
    *
-   * Contract: awaited for at most the time of one attempt at a tool. If it throws, rejects, takes longer or leaves out an option of the
-   * run, the run is not executed and stays unchanged. The reason is logged as an error, and `runs.get` returns it as `problem`. A `context`
-   * that is undefined or null counts as left out.
+   * Contract: awaited for at most `toolTimeoutMs`. If it throws, rejects, takes longer or leaves out an option of the run, the run is not
+   * executed and stays unchanged. The reason is logged as an error, and `runs.get` returns it as `problem`. A `context` that is undefined
+   * or null counts as left out.
    *
    * ```ts
    * new AgentRunner({ model, tools, journal, restore: async ({ metadata }) => ({ context: await openShop(metadata?.shop) }) })

@@ -299,7 +299,7 @@ export class RunContext extends Lifetime implements RunScope {
     }
   }
 
-  /** Returns the model if the run can continue with it. Throws `invalid_option`. */
+  /** Returns the model if the run can continue with it, otherwise throws `invalid_option`. */
   usable(model: ChatModel): ChatModel {
     checkModelCost(this, this.#agent.rules?.limits, model)
     chooseCallForm(this.settings, model)

@@ -257,7 +257,9 @@ export class RepeatBreaker {
     return { tell, end }
   }
 
-  /** The turns in the window, latest first. `isNew`: the turn has a call that no other turn in the window has. */
+  /**
+   * The turns in the window, latest first. `isNew`: the turn has a call that neither the current turn nor another turn in the window has.
+   */
   #before(now: ReadonlySet<number>): Turns {
     const times = new Map<number, number>()
     for (const turn of [now, ...this.#turns]) for (const same of turn.keys()) times.set(same, (times.get(same) ?? 0) + 1)

@@ -85,8 +85,8 @@ export class ActiveRuns {
   }
 
   /**
-   * See `AgentRunner.close`. `letGo` must release the recorded runs once `drained` has resolved. If it resolves with false, they continue
-   * here.
+   * See `AgentRunner.close`. `letGo` must release the recorded runs once `drained` has resolved. If `letGo` resolves with false, the
+   * recorded runs continue in this process.
    */
   close(
     { drainMs = 20_000, ...others }: CloseOptions,

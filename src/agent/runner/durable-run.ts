@@ -237,7 +237,10 @@ interface Lacking {
   timeoutMs: number
 }
 
-/** Calls `restore`, and returns only the missing options. Rejects with `not_restored`. */
+/**
+ * Calls `restore`, and returns only the missing options. Rejects with `not_restored` if `restore` is absent, fails, or leaves one of them
+ * out.
+ */
 export async function askRestore({ restore, run, lacks, timeoutMs }: Lacking): Promise<Partial<Restored<never>>> {
   const failed = (why: string, cause?: unknown) => {
     const started = lacks.map((name) => `\`${name}\``).join(', ')

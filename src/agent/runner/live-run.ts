@@ -26,7 +26,7 @@ export interface RunOpener {
   open(recorded: RecordedStart, given: GivenHere): RunContext
   /**
    * Adds the options that can't be stored, by calling `restore`. Returns `given` itself if no option is missing. Rejects with
-   * `not_restored`.
+   * `not_restored` if an option is still missing.
    */
   restored(recorded: RecordedStart, given: GivenHere): Promise<GivenHere>
   /** Executes a run inside its agent's `perform`. `alone`: the options of a run that has no caller. */

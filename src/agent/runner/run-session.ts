@@ -27,7 +27,7 @@ export class RunnerSessions {
   /** Runs that no longer need their session. */
   readonly #left = new WeakSet<RunContext>()
 
-  /** Throws `invalid_option`. */
+  /** Throws `invalid_option` if `sessions` is not a `Sessions` object. */
   constructor(sessions: Sessions | undefined, journal: RunsOfJournal) {
     // `instanceof` is not used, because the object may come from another installed copy of this package.
     if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
@@ -38,7 +38,8 @@ export class RunnerSessions {
 
   /**
    * Waits until a new run can use its session. Doesn't claim the session for a run that the journal already knows, because the journal
-   * continues that run. Rejects with `session_busy`, with `session_waiting`, or with `invalid_option` if an outer run has the session.
+   * continues that run. Rejects with `session_busy` or `session_waiting` if another run has the session (see `onBusy`), and with
+   * `invalid_option` if an outer run has it.
    */
   async enter(run: RunContext, { id, onBusy = 'wait', replaces }: SessionOptions): Promise<void> {
     const sessions = this.#given()
@@ -53,7 +54,10 @@ export class RunnerSessions {
     else if (lease !== undefined && (await this.#journal.takeUp(runId)) === undefined) throw notClaimed(id, lease)
   }
 
-  /** Like `enter`, for a run that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
+  /**
+   * Like `enter`, for a run that is resumed from its state. Also rejects with `already_resumed` if the state was resumed before, and with
+   * `session_lost` if the session was deleted or taken from the run.
+   */
   async enterAgain(
     run: RunContext,
     id: string,
@@ -67,7 +71,7 @@ export class RunnerSessions {
     if (lease instanceof SessionLease) run.lease = lease
     else if (lease?.kind === 'gone' || lease?.kind === 'released') throw notClaimed(id, lease)
     else if (lease?.kind === 'waiting' && lease.resumedAt !== undefined) throw brokenOff(runId, id, lease.resumedAt)
-    // This nested run has already stored its messages. The outer call is repeated only to get its result.
+    // This nested run has already stored its messages. The outer call is repeated only to get the run's result.
     else if (lease?.kind === 'stored' && isInCall) return
     else if (lease !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)

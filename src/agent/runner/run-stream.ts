@@ -104,7 +104,7 @@ export class RunStream<Output = string, Call = ToolCallRecord, Part = never> imp
   /**
    * Returns a response for `fetch` handlers: server-sent events in this library's format, or in another `format`. Can be called several
    * times, even after the run has ended: for several clients, or for a client that reconnects. A slow client doesn't hold up the run: the
-   * latest 4 million characters are buffered. Throws `invalid_option`, and a `TypeError` for a stream that is iterated.
+   * latest 4 million characters are buffered. Throws `invalid_option` for invalid options, and a `TypeError` if the stream is iterated.
    */
   toResponse(options?: ResponseOptions): Response {
     this.#responses ??= this.#record()

@@ -41,7 +41,7 @@ export class OwnedRuns<Context> {
   readonly #owner: RunnerOwner<Context>
   readonly #history: AgentHistory<Context> | undefined
 
-  /** `history` is used if the owner has no history. Throws `invalid_option`. */
+  /** `history` is used if the owner has no history. Throws `invalid_option` if `history` lacks `load` or `save`. */
   constructor(owner: RunnerOwner<Context>, history: AgentHistory<Context> | undefined) {
     if (history !== undefined && (typeof history?.load !== 'function' || typeof history.save !== 'function'))
       throw new InvalidOptionError('history', 'the functions `load` and `save`', history)

@@ -133,8 +133,9 @@ export class SessionLease {
 
 /**
  * Claims a session for a run when it is the run's turn. Runs of one process are served in order of arrival. Between processes there is no
- * order. Resolves with the refusal if waiting can't help, and with undefined if the run is interrupted first. Rejects with `session_busy`
- * or `session_waiting`. `held`: the run's current lease, whose place in line the new lease keeps.
+ * order. Resolves with undefined if the run is interrupted first, and with the store's refusal if no other run causes it. Rejects with
+ * `session_waiting` if another run in the session waits for a decision, and with `session_busy` if another run uses the session and
+ * `onBusy` is `'refuse'` or the wait would never end. `held`: the run's current lease, whose place in line the new lease keeps.
  */
 export async function leaseSession(
   sessions: Sessions,

@@ -218,7 +218,7 @@ export function textsOf(messages: readonly ChatMessage[]): string[] {
   return messages.map((message) => JSON.stringify(message))
 }
 
-/** Parses stored messages. The first message is at position `from`. Throws `session_failed`. */
+/** Parses stored messages. The first message is at position `from`. Throws `session_failed` for an invalid message. */
 export function readMessages(id: string, texts: readonly string[], from: number): ChatMessage[] {
   return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
 }
@@ -238,7 +238,7 @@ export function readCompaction(id: string, text: string): Compaction {
 
 type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending' | 'at'>
 
-/** Parses the text that `draftText` wrote. Throws `session_failed`. */
+/** Parses the text that `draftText` wrote. Throws `session_failed` for any other text. */
 function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resumedAt'> {
   return readStored(id, 'run that waits', () => {
     const value: unknown = JSON.parse(text)

@@ -7,7 +7,9 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { isQuotedText } from '../run-texts.ts'
 import type { ReadCall } from './read-call.ts'
 
-/** The maximum number of characters to search for the calls of one response. The calls that remain after that count as quoted. */
+/**
+ * The maximum number of characters to search for the calls of one response. Once it is reached, the remaining calls are treated as quoted.
+ */
 const mostSearched = 250_000_000
 
 export interface QuoteTerms {

@@ -28,7 +28,7 @@ export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
  * the calls that it has written.
  */
 export class TextCalls {
-  /** Whether the request has native tools beside the text calls. */
+  /** Whether the request has native tools in addition to text calls. */
   readonly #native: boolean
   readonly #reads: boolean
   readonly #dialect: Dialect | undefined

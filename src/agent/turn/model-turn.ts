@@ -167,7 +167,7 @@ class ModelTurn {
     if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
     const reply: Reply = { kind: 'reply', message, planned, step: decided.step }
     if (answer !== undefined) reply.answer = answer
-    // A continued answer has no `answer`, because its text must stay complete.
+    // `answer` is not set for a text that is cut off or continued, because that text must stay complete.
     else if (response.answer !== undefined && !isCut && earlier === '') reply.answer = answerIn(response, text)
     if (objection !== undefined) reply.objection = objection
     if (isCut) reply.isCut = true
@@ -397,7 +397,8 @@ export function askOnceMore(run: RunContext): AroundModel {
 
 /**
  * Reads the calls that a model writes as text, so that the loop sees ordinary calls. For a model with native calls, text calls count only
- * if the response has no native call. Text without listeners is parsed only at the end of a response that has no native call.
+ * if the response has no native call. If nothing consumes the text as it arrives, it is parsed only when the response is complete, and only
+ * if the response has no native call.
  */
 export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
   const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
@@ -442,7 +443,10 @@ export function sendRequest(run: RunContext): AskModel {
 
 const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
 
-/** Checks a model's response and adds the usage of the request. Throws `bad_response` or `provider_error`. */
+/**
+ * Checks a model's response and adds the usage of the request. Throws `bad_response` for an invalid response, and `provider_error` if it
+ * ended with an error.
+ */
 export function takeResponse(
   response: unknown,
   model: Pick<ChatModel, 'provider' | 'model'>,

@@ -63,7 +63,7 @@ function waitingCalls({ execution, iteration, calls, finished }: WaitingRound): 
   })
 }
 
-/** Whether the call waits for an answer. A nested agent's calls in a preview are asked about later, with the run's plan. */
+/** Whether the call waits for an answer. Calls that a nested agent planned in a preview are decided later, with the run's plan. */
 function asks({ question, noted }: FinishedCall): boolean {
   return question !== undefined && noted === undefined
 }

@@ -40,7 +40,7 @@ export function turnsOfSteps(steps: readonly (readonly [key: string, value: Json
   return { turns, calls: [...calls.values()] }
 }
 
-/** Reads the turns from the result of a run that has ended or waits. The result is as complete as the steps. */
+/** Reads the turns from the result of a run that has ended or waits. The result has all turns and calls that the steps have. */
 export function turnsOfResult({ steps, newMessages, toolCalls }: Pick<RunResult, 'steps' | 'newMessages' | 'toolCalls'>): ReplayedTurns {
   const messages = newMessages.filter((message) => message.role === 'assistant')
   const turns = steps.map((step, at): ReplayedTurn => {

@@ -8,8 +8,8 @@ import type { PlannedCall } from '../../types/recorded.ts'
 import { checkOutput } from '../guardrails/ask-guardrails.ts'
 
 /**
- * Checks answers from the answer tool with the output guardrails, as JSON. A withheld answer is removed from the plan and the history, and
- * the model is told the reason.
+ * Checks answers from the answer tool with the output guardrails, as JSON. A withheld answer is removed from the planned call and the
+ * history, and the model is told the reason.
  */
 export function checkAnswers(run: RunContext, output: OutputFormat): Decide<ReplyInPlan> {
   return async (reply) => {

@@ -14,8 +14,8 @@ export function formatAnswer(run: RunContext, output: OutputFormat): Decide<Requ
 }
 
 /**
- * Whether the provider may enforce the schema. If the model writes calls as text, it must not, because JSON that follows the schema can't
- * contain calls.
+ * Whether the provider may enforce the schema. If the model writes calls as text, the provider must not enforce the schema, because JSON
+ * that follows the schema can't contain calls.
  */
 function isHeldToSchema({ settings }: RunContext, { model, tools }: RequestInPlan): boolean {
   const hasTools = tools.size > 0
