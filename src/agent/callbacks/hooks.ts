@@ -145,7 +145,7 @@ export interface Hooks<Context = unknown> {
    * of the error is the value that was thrown.
    *
    * The hook's return value replaces the function's return value. If `next` is not called, the function does not run. Guardrails and
-   * `beforeTool` are called before this hook, `afterTool` and checks of the result after it.
+   * `beforeTool` are called before this hook; `afterTool` and checks of the result are called after it.
    */
   aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
 }

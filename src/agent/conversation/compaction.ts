@@ -91,7 +91,7 @@ export function chooseCompaction(
   return cut === undefined ? shorter : { ...shorter, from: cut }
 }
 
-/** The messages that `next` leaves out in addition to `current`, preceded by the earlier summary. */
+/** The messages that `next` leaves out and `current` does not, preceded by the summary of `current`. */
 export function newlyLeftOut(messages: readonly ChatMessage[], current: Compaction, next: Compaction): ChatMessage[] {
   const task = taskBefore(messages, next.from)
   const out = messages.slice(current.from, next.from).filter((message, at) => !isKept(message, at + current.from, task))

@@ -214,7 +214,7 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options, () => this.#isClosing)
   }
 
-  /** Stops resuming runs, and releases the current runs after `drained`. Resolves with false if the journal has no `close`. */
+  /** Stops resuming runs, and releases the current runs once `drained` has resolved. Resolves with false if the journal has no `close`. */
   async close(drained: Promise<unknown>, problem: ToolloopError): Promise<boolean> {
     this.#isClosing = true
     const close = this.#engine?.close ?? this.#journal?.close

@@ -106,9 +106,9 @@ export interface Engine {
   /** Deletes runs that have ended, with everything that is recorded about them. Resolves with the number of deleted runs. */
   prune?(which: PruneOptions): Promise<number>
   /**
-   * Stops resuming runs. After `drained`, releases the runs that this connection executes: the connection records nothing more about them,
-   * and any process can continue them. Their results, and later calls of `start`, reject with `problem`. Other connections of the journal
-   * are not affected. Resolves when all executions have ended. If absent, `Journal.close` is called instead.
+   * Stops resuming runs. Once `drained` has resolved, releases the runs that this connection executes: the connection records nothing more
+   * about them, and any process can continue them. Their results, and later calls of `start`, reject with `problem`. Other connections of
+   * the journal are not affected. Resolves when all executions have ended. If absent, `Journal.close` is called instead.
    */
   close?(drained: Promise<unknown>, problem: ToolloopError): Promise<void>
 }

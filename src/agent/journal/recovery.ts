@@ -186,7 +186,10 @@ export interface TakeOverOptions {
   concurrency: number
 }
 
-/** Checks the `takeOver` option of a journal. Undefined if only `recover()` resumes runs. Throws `invalid_option`. */
+/**
+ * Checks the options `takeOverEveryMs` and `takeOverConcurrency` of a journal. Throws `invalid_option` for an invalid value. Undefined if
+ * `takeOverEveryMs` is `Infinity`: only `recover()` then resumes runs.
+ */
 export function checkedTakeOver({
   takeOverEveryMs = 2_000,
   takeOverConcurrency = 100,

@@ -52,7 +52,9 @@ export interface ShownRuns {
   state(runId: string): Promise<string>
   /** Returns the events after the number `after`, as many as fit into one response. Empty only if there are no more events. */
   events(runId: string, after: number): Promise<ShownEvent[]>
-  /** Whether a recording is always stored before the journal's steps that follow. If so, no step has to wait for the recording. */
+  /**
+   * Whether a recording is always stored before the steps that the journal records after it. If so, no step has to wait for the recording.
+   */
   readonly writesInOrder: boolean
   /**
    * Stores parts of the run's recording. Each part replaces the part with the same name. Resolves with false if another execution has begun

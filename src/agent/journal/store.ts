@@ -43,9 +43,9 @@ export interface Store {
    * run.
    */
   release(runId: string, epoch: number, problem: string | undefined, tries?: number): Promise<void>
-  /** Stores decisions, all or none. Rejects with `unknown_run` or `decision_refused`. */
+  /** Stores decisions, all or none. Rejects with `decision_refused` like `Engine.deliver`, and with `unknown_run` for an unknown run. */
   deliver(runId: string, decisions: readonly NamedValue[]): Promise<void>
-  /** Records that the run should be cancelled, unless it has ended. Rejects with `unknown_run`. */
+  /** Records that the run should be cancelled, unless it has ended. Rejects with `unknown_run` for an unknown run. */
   cancel(runId: string, reason: string): Promise<void>
   /** Runs of this instance that should be cancelled. */
   cancelled(): Promise<{ runId: string; reason: string }[]>

@@ -14,7 +14,8 @@ interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
 
 /**
  * The steps of one execution. Recorded steps return their values. Other steps are executed and recorded, with two exceptions. A step that
- * read no messages is not recorded, because any later step implies it. The end of the run is recorded by `finish` or `suspend`.
+ * found no messages for the run is not recorded, because a later recorded step implies that it found none. The end of the run is recorded
+ * by `finish` or `suspend`.
  */
 export class StoredSteps implements Durable {
   readonly runId: string

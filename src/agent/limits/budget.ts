@@ -91,7 +91,7 @@ const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
  */
 export class Budget {
   /**
-   * The position of this budget if a request reserves several budgets. All requests use the same order, so that no two requests wait for
+   * Determines the order in which a request reserves several budgets. All requests use the same order, so that no two requests wait for
    * each other.
    *
    * @internal
@@ -153,7 +153,8 @@ export class Budget {
   }
 
   /**
-   * Raises the limits by these amounts. A run that has paused because of the budget continues when it is resumed. Throws `invalid_option`.
+   * Raises the limits by these amounts. A run that has paused because of the budget continues when it is resumed. Throws `invalid_option`
+   * for invalid amounts.
    */
   raise(by: Optional<BudgetAmounts>): void {
     checkOptionNames(by, amountNames, '`raise`')

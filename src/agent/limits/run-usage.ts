@@ -111,7 +111,7 @@ export class RunUsage {
     if (nested !== undefined) this.#calls.set(id, { ...(this.#calls.get(id) ?? { runs: new Map() }), recorded: nested })
   }
 
-  /** Counts the recorded usage of planning a call, and forgets the runs that planned the call. */
+  /** Counts the recorded usage of planning a call, and forgets the nested runs that the planning started. */
   keepPlanned(id: string, planned: Spent | undefined): void {
     if (planned !== undefined) this.#calls.set(id, { runs: new Map(), planned })
   }

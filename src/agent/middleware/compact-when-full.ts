@@ -62,8 +62,8 @@ function failSafeEstimate(run: RunContext, given: CompactionOptions['estimate'])
 }
 
 /**
- * Adds the usage of the failed request before the turn: a provider may charge for a request before it notices that the conversation is too
- * long.
+ * Adds to a turn the usage of the failed request that preceded it: a provider may charge for a request before it notices that the
+ * conversation is too long.
  */
 function withSpent(turn: Turn, usage: Usage | undefined): Turn {
   if (usage === undefined) return turn

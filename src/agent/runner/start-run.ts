@@ -29,7 +29,10 @@ interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'p
   tools: readonly AnyTool[] | ToolSet
 }
 
-/** Creates a run, which may be nested in another run. Throws `invalid_option` or `too_deep`. */
+/**
+ * Creates a run, which may be nested in another run. Throws `invalid_option` for an invalid option, and `too_deep` for a run that is nested
+ * too deeply.
+ */
 export function openRun(parts: NewRun): RunContext {
   const { settings, model, limits, bus, logger, askModel, steerable, tap, left } = parts
   const tools = activeTools(checkedTools(toToolSet(parts.tools)), settings, logger)

@@ -18,7 +18,10 @@ export type CallForm =
 
 export type CallSettings = Pick<RunSettings<never>, 'toolCalling' | 'enableToolActionParsing' | 'fencedTags'>
 
-/** Determines the form of calls from the settings and the model. Throws `invalid_option`. */
+/**
+ * Determines the form of calls from the settings and the model. Throws `invalid_option` for an unknown dialect, or for `'native'` if the
+ * model has no native calls.
+ */
 export function chooseCallForm(settings: CallSettings, { capabilities, provider, model }: ChatModel): CallForm {
   const { toolCalling = 'auto', enableToolActionParsing = true } = settings
   const { nativeTools, dialect } = capabilities

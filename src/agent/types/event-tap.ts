@@ -9,7 +9,7 @@ export interface EventTap {
   /**
    * Whether the recipient can discard the received part of a response that broke off. `hasText`: whether the part includes text. A
    * `MODEL_RETRY` event with `discards` then tells the recipient to discard the part. If this method is absent, the recipient can discard
-   * every part.
+   * any part.
    */
   takesBack?(hasText: boolean): boolean
   /** Called before an event, with the texts that were removed from it as secrets. Contract: called synchronously. Must not throw. */

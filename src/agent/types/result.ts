@@ -11,7 +11,7 @@ export interface Spent {
 
 export type { ToolCallOutcome }
 
-/** One call of a run: the model's request, the outcome, and the result that the model got. */
+/** One call of a run: its arguments, its outcome, and the result that the model got. */
 export interface ToolCallRecord {
   id: string
   tool: string
