@@ -16,9 +16,10 @@ export interface LangChainTool {
 }
 
 /**
- * Converts LangChain tools, for either backend. Names, descriptions and schemas stay the same. Arguments are validated by toolloop and then
- * by LangChain. If a tool throws, its error is sent to the model. `returnDirect` becomes `final`. The run's signal is passed to the tool.
- * If a tool returns a `ToolMessage`, its content is the result. Add other fields by spreading: `{ ...tool, effect: 'read' }`.
+ * Converts LangChain tools to tools for runs with either backend. Names, descriptions and schemas stay the same. Arguments are validated by
+ * toolloop and then by LangChain. If a tool throws, its error is sent to the model. `returnDirect` becomes `final`. The run's signal is
+ * passed to the tool. If a tool returns a `ToolMessage`, its content is the result. Add other fields by spreading:
+ * `{ ...tool, effect: 'read' }`.
  *
  * Rejects with `missing_dependency` if `@langchain/core` is not installed, and with `invalid_tool` for an invalid tool.
  */

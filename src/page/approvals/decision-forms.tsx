@@ -28,7 +28,7 @@ export function Approval(props: FormProps) {
   )
 }
 
-/** Undefined until the complete call is on the page. `hidden` is its first redacted part. */
+/** Undefined until the complete call is on the page. `hidden` is the first redacted part of the call. */
 type Shown = { hidden: string | undefined } | undefined
 
 function nowShown(_: Shown, hidden: string | undefined): Shown {

@@ -15,7 +15,7 @@ interface FieldsProps {
   verb: string
   kind: 'primary' | 'danger'
   send(): Promise<void>
-  /** Returns to the previous choice. Absent if the form has no previous choice. */
+  /** Returns to the choice between approving, editing and rejecting. Absent if there was no such choice. */
   back?: () => void
   /** Declines the call. Absent if that is not possible. */
   submit?: FormProps['submit']

@@ -58,7 +58,7 @@ export class OpenDecision {
   }
 }
 
-/** Sends decisions to one run. Resolves when the run continues. Throws an `ApiError`. */
+/** Sends decisions to one run. Resolves when the run continues. Rejects with an `ApiError`. */
 async function decide(
   runId: string,
   decisions: readonly OpenDecision[],

@@ -7,7 +7,7 @@ import { scrollable } from '../ui/scrollable.ts'
 const marks = { same: ' ', removed: '-', added: '+' }
 const words = { same: '', removed: 'removed: ', added: 'added: ' }
 
-/** The limits of a folded diff: characters shown of a line, and lines shown at first. */
+/** The limits of a folded diff: the characters that are shown of each line, and the lines that are shown at first. */
 const mostOfLine = 2_000
 const mostRows = 300
 

@@ -14,7 +14,7 @@ import { showShortcuts, useShortcuts } from './shortcuts.ts'
 import { ThemeButton } from './theme-button.tsx'
 import { View } from './view.tsx'
 
-/** How long after the start events are not announced to screen readers, in milliseconds. The event stream starts with past events. */
+/** Events in this time after the start are not announced to screen readers, in milliseconds. The event stream starts with past events. */
 const oldEventsMs = 1_000
 const paletteKey = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 

@@ -20,9 +20,9 @@ export interface NodeResponse {
 export type Sendable = Response | { toResponse(options?: ResponseOptions): Response }
 
 /**
- * Sends a run or a `Response`, such as that of `toUIMessageResponse`, through a server of Node.js. Keeps headers that were set before.
- * Sends as fast as the client reads. If the client disconnects, cancels the body of the response. Resolves when everything is sent, or when
- * the client has disconnected.
+ * Sends a run or a `Response`, such as that of `toUIMessageResponse`, through a server of Node.js. Keeps headers that were set on `to`
+ * before. Sends as fast as the client reads. If the client disconnects, cancels the body of the response. Resolves when everything is sent,
+ * or when the client has disconnected.
  */
 export async function pipeToNode(from: Sendable, to: NodeResponse, options?: ResponseOptions): Promise<void> {
   const response = 'toResponse' in from ? syncAnswer('toResponse', from.toResponse(options)) : from
