@@ -179,11 +179,20 @@ describe('pages', () => {
   })
 
   it.each(pages.filter((page) => page === 'README.md' || page.startsWith('docs/')))(
-    '%s: a paragraph has at most three sentences, and an item of a list four',
+    '%s: a paragraph or an item of a list has at most three sentences',
     (page) => {
+      expect(paragraphsOf(read(page)).filter((text) => sentencesOf(text) > 3)).toEqual([])
+    },
+  )
+
+  it.each(docs.filter((page) => !page.startsWith('docs/decisions/') && read(page).includes('```')))(
+    '%s: at most two sentences precede its first code',
+    (page) => {
+      const [opening = ''] = read(page).split('```')
       expect(
-        paragraphsOf(page).filter(({ isItem, text }) => (text.match(/[.!?](?=[)"*]*(?: [A-Z`[*“]|$))/g)?.length ?? 0) > (isItem ? 4 : 3)),
-      ).toEqual([])
+        paragraphsOf(opening).reduce((count, text) => count + sentencesOf(text), 0),
+        opening,
+      ).toBeLessThan(3)
     },
   )
 
@@ -323,19 +332,24 @@ describe('pages', () => {
   })
 })
 
-/** A page's paragraphs and list items, without their bold starts and their code. */
-function paragraphsOf(page: string): { isItem: boolean; text: string }[] {
-  return prose(page)
+/** The paragraphs and list items of a page's text, without their bold starts and their code. */
+function paragraphsOf(page: string): string[] {
+  return page
+    .replace(/```[\s\S]*?```/g, '')
     .split(/\n\s*\n|\n(?=- |\d+\. |\| |#|<!--)/)
     .filter((block) => !/^\s*(?:\||#|<)/.test(block))
-    .map((block) => ({
-      isItem: /^\s*(?:- |\d+\. )/.test(block),
-      text: block
+    .map((block) =>
+      block
         .trim()
         .replace(/^(?:- |\d+\. )?(?:\*\*[^*]+\*\*)?/, '')
         .replace(/`[^`]*`/g, '`x`')
         .replace(/\s+/g, ' '),
-    }))
+    )
+}
+
+/** The number of sentences of a paragraph. */
+function sentencesOf(text: string): number {
+  return text.match(/[.!?](?=[)"*]*(?: [A-Z`[*“]|$))/g)?.length ?? 0
 }
 
 /** The anchors of a page's headings, as GitHub creates them. */

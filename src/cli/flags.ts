@@ -66,7 +66,7 @@ export interface Flags {
   reject?: string | true
   /** For `runs decide`: the answer to a question, or the result of a call that was carried out elsewhere. */
   answer?: string
-  /** Whether `replay` calls the model instead of using the recorded responses. */
+  /** Whether `replay` calls the model (`liveModel`) or runs the tools (`liveTools`) instead of using the recording. */
   liveModel?: boolean
   liveTools?: boolean
   /** Whether to continue the most recent conversation of this folder. */

@@ -30,7 +30,8 @@ const scriptItself = {
 }
 
 /**
- * Returns the model of a run whose turns come from a script. A tool that asks the run's model gets `outside`, the model of the outer run.
+ * Returns the model of a run whose turns come from a script. If a tool sends a request to the run's model, `outside`, the model of the
+ * outer run, gets the request.
  */
 export function scriptModel(outside: ChatModel): ChatModel {
   const generate = () => Promise.reject(new Error('A script is not asked as a model.'))

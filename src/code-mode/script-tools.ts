@@ -46,7 +46,7 @@ export class ScriptTools implements ToolSet {
 }
 
 /**
- * Returns a copy of the tool whose results are texts that a script can parse. The functions of the copy are called with the original as
+ * Copies a tool so that the copy's results are texts that a script can parse. The functions of the copy are called with the original as
  * `this`.
  */
 function withExactResults(tool: AnyTool): AnyTool {

@@ -2,8 +2,8 @@ import { plainName } from './nearest-name.ts'
 
 /**
  * Maps the options of other libraries to the names of toolloop's options. Covers LangChain (JavaScript and Python), the AI SDK, the OpenAI
- * and Claude agent SDKs, Mastra, pi, Strands, ADK and the providers' SDKs. Each value starts with the name of an option of toolloop. An
- * error message suggests the first option that is allowed in the same place.
+ * and Claude agent SDKs, Mastra, pi, Strands, ADK and the providers' SDKs. Each value starts with the name of an option of toolloop. The
+ * error message suggests the first option in the list that is allowed where the unknown option was used.
  */
 const names: Readonly<Record<string, readonly string[]>> = {
   // Limits and endings of a run.

@@ -65,7 +65,7 @@ export interface Wait {
 
 /**
  * How a reading ended. `'done'`: the characters read since the last call or rejection are skipped. `'text'`: these characters are passed on
- * as text. Parsing continues at the cursor.
+ * as text. Parsing continues at the cursor, so a reader that has read too far must move the cursor back.
  */
 export type ReadingEnd = 'done' | 'text'
 
@@ -116,8 +116,8 @@ export interface Envelope {
 }
 
 /**
- * A form of calls without a marker. `read` is tried wherever the text has one of the characters in `starts`. Default: at each line that
- * starts like the name of a declared tool.
+ * A form of calls without a marker. `read` is tried at each character of `starts` outside code, even in the middle of a line. Default: at
+ * each line outside code fences that starts like the name of a declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]

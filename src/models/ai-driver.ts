@@ -58,8 +58,8 @@ export interface QueryResult {
   stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
   /**
-   * Settings that were left out, replaced parts of messages, and corrected irregularities of the response. Undefined if there are no
-   * warnings.
+   * Settings that were left out, parts of messages that were replaced, and irregularities of the response that were corrected. Undefined
+   * if there are no warnings.
    */
   warnings?: string[]
   /**

@@ -97,7 +97,7 @@ export interface ModelResponse {
   providerData?: ProviderData
   /** The provider that answered. Set if it may differ from the model's `provider`. */
   provider?: string
-  /** The model that answered, by the provider's name for it. */
+  /** The provider's name for the model that answered. */
   model?: string
   /** The base URL of the server that answered. Set if it is known and may differ from the model's `baseURL`. */
   baseURL?: string
@@ -105,7 +105,7 @@ export interface ModelResponse {
   api?: string
   /** The provider's id of this response. */
   responseId?: string
-  /** Settings that were left out, replaced parts of messages, and corrected irregularities of the response. */
+  /** Settings that were left out, parts of messages that were replaced, and irregularities of the response that were corrected. */
   warnings?: string[]
   /** The number of failed requests before the request that succeeded. */
   retries?: number

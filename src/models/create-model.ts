@@ -52,7 +52,7 @@ interface DriverEntry {
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }
 
-/** The drivers by the `driver` field of `config/providers.yaml`. */
+/** The drivers, keyed by the value of `driver` in `config/providers.yaml`. */
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
     api: 'chat-completions',

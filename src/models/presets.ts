@@ -73,7 +73,10 @@ export function presetOver({ as }: OtherApi, preset: ProviderPreset, own: Provid
   return { ...preset, driver, quirks, models }
 }
 
-/** Returns the API that the model uses instead of the driver's own if the base URL is at the API's `host`. */
+/**
+ * Returns the API that the model uses at the API's `host`. At any other base URL, the model uses the driver's own API. The caller checks
+ * the base URL.
+ */
 export function hostedApi({ apis = {} }: ProviderPreset, model: string): OtherApi | undefined {
   return Object.values(apis).find(({ host, models }) => host !== undefined && models !== undefined && matches(models, model))
 }

@@ -24,20 +24,20 @@ export interface ProviderPreset {
   /** Limits that all models of the provider share. They apply to each API key separately. */
   rateLimits?: RateLimits
   quirks?: JsonObject
-  /** Facts about the models whose name matches the regular expression. Later entries override earlier ones. */
+  /** Facts about the models whose name matches `match`, a regular expression. Later entries override earlier ones. */
   models?: ModelPreset[]
 }
 
 /** An API that a provider offers in addition to the API of its `driver`. */
 export interface OtherApi {
-  /** The provider whose driver, quirks and models are used, with this provider's base URL and key. */
+  /** The provider whose driver, quirks and models are used. The base URL and key remain those of the provider that offers this API. */
   as: string
   /** A regular expression that matches the models which use this API at `host` or a subdomain. Default: no models. */
   models?: string
   host?: string
 }
 
-/** Facts about all models of a provider whose name matches `match`. */
+/** Facts about all of a provider's models whose name matches the regular expression `match`. */
 export interface ModelPreset {
   match: string
   /** Quirks that are merged over the quirks of the provider, key by key. */

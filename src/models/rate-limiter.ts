@@ -78,7 +78,7 @@ const madeUpMs = 100
  */
 export class RateLimiter {
   #underWay = 0
-  /** No request starts before this time, by `performance.now()`. */
+  /** The time before which no request starts, on the clock of `performance.now()`. */
   #heldUntil = 0
   /** The earliest start of the next request, which keeps the interval to the previous request. */
   #nextAt = 0

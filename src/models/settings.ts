@@ -18,8 +18,9 @@ export interface ModelSettings {
   /** The model's name at the provider. */
   model: string
   /**
-   * The key, or a function that returns it, such as an Azure token provider. Default: the provider's environment variable. An empty string
-   * counts as absent.
+   * The key, or a function that returns it, such as an Azure token provider. OpenAI's SDK sends the result of a function as `Authorization:
+   * Bearer`, Anthropic's SDK as `x-api-key`, even if the provider uses another header for keys. Default: the provider's environment
+   * variable. An empty string counts as absent.
    */
   apiKey?: APIKey
   /** The address of the API. Default: the provider's address. */

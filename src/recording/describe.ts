@@ -110,7 +110,7 @@ export function describeResponse(response: unknown): ModelResponse {
   return copyAsJson(known) as ModelResponse
 }
 
-/** A model can return any value, so `toolCalls` may not be an array. */
+/** Returns the calls of a response. Empty if `toolCalls` is not an array, because a model can return any value. */
 export function callsIn(response: ModelResponse | undefined): ModelResponse['toolCalls'] {
   return Array.isArray(response?.toolCalls) ? response.toolCalls : []
 }

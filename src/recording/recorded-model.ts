@@ -62,7 +62,7 @@ export class RecordedModel implements ChatModel {
     if (ending !== undefined && this.#left.length === 0) interrupt?.(ending)
   }
 
-  /** Returns this model with the name of the model that answered the next recorded request. */
+  /** Returns a view of this model that has the name and capabilities of the model in the next recorded request. */
   forTurn(): ChatModel {
     const { provider, model, capabilities } = this.next?.request.model ?? this.#info
     return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }
@@ -104,7 +104,10 @@ export class RecordedModel implements ChatModel {
     return `${where}: ${difference === undefined ? '' : describeDifference(difference)}`
   }
 
-  /** Ends the replayed run and never settles. Rejects instead if the recorded request has an error, or if there is no run to end. */
+  /**
+   * Ends the replayed run. The returned promise never settles, except that it rejects if the recorded request has an error, or if there is
+   * no run to end.
+   */
   async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
     this.#options.interrupt?.(why)
     if (error === undefined && this.#options.interrupt !== undefined) await new Promise(() => {})

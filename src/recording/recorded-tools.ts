@@ -22,7 +22,7 @@ export class RecordedCalls {
   readonly #needing: readonly { tool: string; args: JsonObject }[]
   readonly #options: PlayOptions
   readonly #around: AroundCall | undefined
-  /** Calls during which the run ended before the remaining calls of the turn started. */
+  /** The last started call of each turn that was cut short before all calls of the turn had started. */
   readonly #cutShort: ReadonlySet<RecordedCall | undefined>
 
   constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
@@ -107,7 +107,7 @@ export class RecordedCalls {
   }
 }
 
-/** Returns the last call of each turn that was cut short before all its calls were started. */
+/** Returns the last started call of each turn that was cut short before all calls of the turn had started. */
 function cutShortIn({ steps }: RecordedRun): RecordedCall[] {
   const all = Object.entries(steps)
   return all.flatMap(([key, turn]) => {

@@ -72,10 +72,10 @@ export interface Replay {
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /**
- * Replays a recorded run, with the responses, results and decisions of the recording. No request is sent and no tool is executed, except
- * those passed in `options`. Takes a recording or its file. A recording does not contain hooks, guardrails and other code (`given.code`
- * lists what was left out). To replay with your own code, use a runner with `replayModel` and `replayTools`. Rejects with `invalid_option`
- * if the argument is not a recording, or if the recording is incomplete.
+ * Replays a recorded run, with the responses, results and decisions of the recording. Calls no model and no tool, except those passed in
+ * `options`. Takes a recording or its file. A recording does not contain hooks, guardrails and other code (`given.code` lists what was left
+ * out). To replay with your own code, use a runner with `replayModel` and `replayTools`. Rejects with `invalid_option` if the argument is
+ * not a recording, or if the recording is incomplete.
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')

@@ -98,7 +98,7 @@ export class RecordingSecrets {
     }
   }
 
-  /** Returns the run without secrets. `learn` must have searched the run before. */
+  /** Returns the run without secrets. Call `learn` with the run first. */
   *cleanRun<Run extends RecordedRun>(run: Run): InParts<Run> {
     const { given, steps, ...rest } = run
     const clean: [string, RecordedStep][] = []

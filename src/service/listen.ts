@@ -39,7 +39,7 @@ const serverOptions = {
   connectionsCheckingInterval: 2_000,
 }
 const maxConnections = 10_000
-/** How long closing the server waits for responses in progress, in milliseconds. */
+/** Maximum time that closing the server waits for responses in progress, in milliseconds. */
 const lastWordsMs = 1_000
 
 /**

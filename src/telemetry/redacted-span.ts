@@ -5,8 +5,8 @@ import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { Attributes, AttributeValue, Counter, Histogram, Span, SpanStatus } from './api.ts'
 
 /**
- * Wraps a span. Removes `secrets` from events and errors. Throws if a method of the span returns a promise: TypeScript's types don't prevent
- * this.
+ * Wraps a span. Removes `secrets` from events and errors. Throws if a method of the span returns a promise: TypeScript's types don't
+ * prevent this.
  */
 export class RedactedSpan {
   readonly #span: Span

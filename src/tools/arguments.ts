@@ -95,7 +95,7 @@ export interface ArgumentTerms {
  * Schema, validates them against its JSON Schema. Never rejects.
  */
 export async function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Promise<Preparation> {
-  // Other work gets a turn before slow work, because many calls may be prepared at once.
+  // Yields to the event loop before slow work, because many calls may be prepared at once.
   if (raw.length > mostReadAtOnce || mayTakeLong(parametersOf(tool))) await yieldNow()
   const { asText = false, asNative = false, maxValues } = terms
   const inner = asNative && !asText ? innerArguments(raw, maxValues) : undefined

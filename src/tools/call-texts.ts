@@ -3,9 +3,12 @@ import type { JsonObject } from '../core/messages.ts'
 import { redactText, secretTexts } from '../core/redaction/redact.ts'
 import type { AnyTool } from './tool.ts'
 
-// Texts for the model about single calls, which don't depend on a run. Texts about runs are in `agent/run-texts.ts`.
+// Texts for the model that concern a single call and don't depend on a run. Texts about runs are in `agent/run-texts.ts`.
 
-/** Maximum number of names to list after an unknown name. Thousands of names would be longer than the rest of the conversation. */
+/**
+ * Maximum number of known names to list in the error about an unknown name. Thousands of names would be longer than the rest of the
+ * conversation.
+ */
 const mostNames = 100
 
 /**

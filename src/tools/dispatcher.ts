@@ -125,7 +125,7 @@ export class ToolDispatcher implements ToolSet {
   }
 
   searchable(): SearchableTools | undefined {
-    // If several sources have a search, the model sees the search of the first source.
+    // Uses only the first source whose search tools (`searchedBy`) are not overridden by another source's tools.
     for (const source of this.#sources) {
       const found = source.tools.searchable?.()
       if (found?.searchedBy.every((name) => this.#wins(source, name))) {

@@ -126,7 +126,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   }
 }
 
-/** Calls the tool's `reconcile`, and adds its finding to the end of the call. Does nothing for a tool that only reads. */
+/** Calls the tool's `reconcile`, and adds its finding to `end`. Does nothing for a tool that only reads. */
 async function settled(call: PreparedCall, environment: ToolCallEnvironment, end: LeftEnd): Promise<ToolCallEnd> {
   return call.tool.effect === 'read' ? end : told(call, environment, end, await askReconcile(call, environment, end.attempts))
 }
@@ -294,7 +294,7 @@ class Attempt {
     return this.#end() ?? failed(error, this.#environment.maxResultBytes, this.#number)
   }
 
-  /** Ends the attempt. If the run has ended too, returns the end of a cancelled call. */
+  /** Ends the attempt. If the run has ended too, returns the outcome of a cancelled attempt. */
   #end(): Tried | undefined {
     this.#isOver = true
     clearTimeout(this.#timer)
@@ -308,12 +308,12 @@ class Attempt {
   }
 }
 
-/** Creates the end of a successful call whose value is already known. */
+/** Creates the `ToolCallEnd` of a successful call whose value is already known. */
 export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
   return returned(tool, value, maxResultBytes, 1).end
 }
 
-/** Creates the end of an attempt. A value that can't be shown is a failure, but the tool must not run again. */
+/** Creates the outcome of an attempt that returned `value`. A value that can't be shown is a failure, but the tool must not run again. */
 function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): Tried {
   try {
     return { end: contentOf(tool, value, maxResultBytes, attempts) }
@@ -323,7 +323,8 @@ function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt
 }
 
 /**
- * Creates the end of a call that returned `value`, with the content for the model and the value itself. Throws the errors of `toContent`.
+ * Creates the `ToolCallEnd` of a call that returned `value`, with the content for the model and the value itself. Throws the errors of
+ * `toContent`.
  */
 function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd {
   const full: unknown = tool.toContent === undefined ? resultText(value) : syncAnswer('toContent', tool.toContent(value as never))

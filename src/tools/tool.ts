@@ -97,7 +97,7 @@ export interface Tool<Context = unknown> {
    */
   readonly final?: boolean
   /**
-   * Names of arguments, at any depth, that are redacted in logs, events and on pages, as are their values if a result quotes them. Default:
+   * Names of arguments, at any depth, whose values are redacted in logs, in events and on pages, even if a result quotes them. Default:
    * none.
    *
    * @see [secrets](docs/secrets.md)
@@ -147,8 +147,8 @@ export interface Tool<Context = unknown> {
 }
 
 /**
- * The return value of a tool's `reconcile`: whether the interrupted call took effect. With `ran: true`, the call took effect and returned `value`. With `ran: false`, the call did not take effect
- * and may run again.
+ * The return value of a tool's `reconcile`: whether the interrupted call took effect. With `ran: true`, the call took effect and returned
+ * `value`. With `ran: false`, the call did not take effect and may run again.
  */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 

@@ -18,7 +18,7 @@ const addNote = defineTool({
   },
 })
 
-// A provider that takes no keys, but can be asked what it has done.
+// An API that takes no keys, but can tell what it has done.
 const outbox = new Map<string, string>()
 const sendLetter = defineTool({
   name: 'send_letter',
@@ -29,7 +29,7 @@ const sendLetter = defineTool({
     outbox.set(idempotencyKey, letter.text)
     return 'sent'
   },
-  // Asked only after a crash, before the call is repeated.
+  // Called if the call may have run, for example after a crash.
   reconcile: (_letter, { idempotencyKey }) => (outbox.has(idempotencyKey) ? { ran: true, value: 'sent' } : { ran: false }),
 })
 

@@ -16,7 +16,7 @@ const model = scriptedModel([{ toolCalls: [{ name: 'weather', arguments: { city:
 const runner = new AgentRunner({ model, tools: [weather], instructions: 'Be brief.' })
 const file = join(mkdtempSync(join(tmpdir(), 'runs-')), 'oslo.json')
 
-// `record` goes into the options of the run: of run(), stream(), resume() or resumeStream().
+// Pass `record` as options of run(), stream(), resume() or resumeStream().
 await recordRun((record) => runner.run('How is the weather in Oslo?', record), file)
 const recording = readRecording(file)
 console.log(`0${(statSync(file).mode & 0o777).toString(8)} ${Object.keys(recording.steps).join(', ')}`)

@@ -6,7 +6,7 @@ const service = createService({ model: process.env.MODEL ?? 'demo', builtinTools
 const { url, close } = await listen(service, { port: 0 })
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token })
 
-// The service runs its own tools; a call of one of yours comes back to you.
+// The service runs its own tools. Calls to your tools come back to you.
 const weather = {
   type: 'function' as const,
   name: 'weather',

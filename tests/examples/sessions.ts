@@ -19,11 +19,11 @@ await runner.run('My name is Ann.', { session: 'user-17/chat-1' })
 const { output } = await runner.run('What is my name?', { session: 'user-17/chat-1' })
 console.log(output)
 
-// Somebody edits their first message: a fork of the messages before it, and the new one.
+// The user edits the first message: fork the messages before it, and send the new one.
 const edited = await sessions.fork('user-17/chat-1', { at: 0, to: 'user-17/chat-2' })
 await runner.run('My name is Bob.', { session: edited })
 
-// What a list of conversations shows, and one of them.
+// List the user's conversations, and read one of them.
 const { sessions: chats } = await sessions.list({ prefix: 'user-17/', limit: 20 })
 console.log(chats.map(({ id, status, messageCount }) => `${id} ${status} ${messageCount}`))
 console.log((await sessions.read('user-17/chat-2')).map(({ role, content }) => `${role}: ${textOf(content)}`))

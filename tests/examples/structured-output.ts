@@ -10,7 +10,7 @@ const lookUp = defineTool({
 })
 const Status = z.object({ items: z.number().int(), shipped: z.iso.date().transform((day) => new Date(day)) })
 
-// The model's first answer does not fit. It goes back to the model with what is wrong.
+// The model's first answer does not fit. It goes back to the model with a list of the problems.
 const model = scriptedModel([
   { toolCalls: [{ name: 'look_up', args: { order: 'A7' } }] },
   { toolCalls: [{ name: 'final_answer', args: { items: 'two', shipped: '2026-11-19' } }] },

@@ -1,6 +1,6 @@
 import { createTextToolParser } from '../../src/dialects/index.ts'
 
-// A model without function calling writes calls as text. They are found live, wherever the stream is cut.
+// A model without function calling writes calls as text. The parser finds them live, in chunks of any size.
 const parser = createTextToolParser({ dialect: 'tool-action' })
 const chunks = ['Let me look. <tool_act', 'ion name="weather"><city value="Os', 'lo" /></tool_action>', 'Done.']
 

@@ -14,7 +14,7 @@ async function start(request: Request): Promise<Response> {
   return run.toResponse({ onDisconnect: 'continue', headers: { 'x-run': id } })
 }
 
-/** An `EventSource` sends the id of the last event that it has seen; 204 tells it not to come again. */
+/** An `EventSource` sends the id of the last event that it has seen; 204 tells it not to reconnect. */
 function reconnect(request: Request): Response {
   const run = runs.get(new URL(request.url).searchParams.get('run') ?? '')
   if (run === undefined) return new Response(null, { status: 204 })
@@ -23,7 +23,7 @@ function reconnect(request: Request): Response {
 
 const first = await start(new Request('http://localhost/runs', { method: 'POST', body: 'What is 17 * 23?' }))
 await first.text()
-// As if the connection had been lost behind the second event.
+// As if the connection had been lost after the second event.
 const again = new Request(`http://localhost/runs?run=${first.headers.get('x-run')}`, { headers: { 'last-event-id': '2' } })
 const frames = (await reconnect(again).text()).split('\n\n')
 console.log(frames[0]?.split('\n')[0], '…', frames.at(-2)?.split('\n')[0])

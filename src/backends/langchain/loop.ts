@@ -132,7 +132,7 @@ function noReply(turn: Turn): ToolloopError {
 }
 
 /**
- * Checks that LangChain's state has the same messages as the run. With other messages, LangChain's loop would make its decisions for
+ * Checks that LangChain's state has the same messages as the run. If the messages differed, LangChain's loop would decide on the basis of
  * another conversation.
  */
 function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[]): void {

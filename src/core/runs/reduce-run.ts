@@ -287,7 +287,7 @@ function askFor(run: RunView, { type: _, meta, ...item }: Extract<RunEvent, { ty
   call.pending.set(item.place, item)
   reopen(call, 'waiting')
   call.waitsFor = item.kind
-  // If an agent inside the call asks, `args` are the arguments of the agent's call.
+  // If the item belongs to an agent inside the call, `args` are the arguments of a call that this agent made, not of `call`.
   if (item.path === undefined) giveArguments(call, item.args)
   beginWait(call.waits, meta.time)
 }

@@ -22,7 +22,8 @@ export class PatternSet {
   readonly #depths: Uint16Array
   /**
    * The arrays `#begun`, `#ended` and `#continued` are indexed by state. `#begun`: the index of a pattern that starts with the state.
-   * `#ended`: the index of the first pattern that equals the state, or -1. `#continued`: 1 if a longer pattern starts with the state, else 0.
+   * `#ended`: the index of the first pattern that equals the state, or -1. `#continued`: 1 if a longer pattern starts with the state, else
+   * 0.
    */
   readonly #begun: Int32Array
   readonly #ended: Int32Array

@@ -18,7 +18,7 @@ export const emojis: string = String.raw`\p{RGI_Emoji}`
 let emoji: RegExp | undefined
 let emojiOrUnseen: RegExp | undefined
 
-/** Replaces each character of `text` that a screen doesn't show by the result of `shownAs`. */
+/** Replaces each character of `text` that is invisible on a screen with the result of `shownAs`. */
 export function replaceUnseen(text: string, shownAs: (character: string) => string): string {
   if (!unseen.test(text)) return text
   emoji ??= new RegExp(`^${emojis}$`, 'v')

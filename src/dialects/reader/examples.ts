@@ -57,7 +57,10 @@ export function isControlToken(marker: string): boolean {
   return /<[|｜]|[|｜]>|^\]<\]|^\[TOOL_CALLS\]$|^<start_function_call>$/.test(marker)
 }
 
-/** Removes emphasis, list marks, heading marks, addresses and paths from a sentence. If the line continues, appends a colon. */
+/**
+ * Removes emphasis, list marks, heading marks, addresses and paths from a sentence. If more text follows the sentence on its line, appends
+ * a colon.
+ */
 function plain(sentence: string, continues: boolean): string {
   const words = sentence
     .replace(/\S*(?:[/\\@]|\w\.\w\w)\S*?(?=[:,.]?(?:\s|$))/g, '…')

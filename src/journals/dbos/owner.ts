@@ -66,8 +66,8 @@ export class Owner {
   }
 
   /**
-   * Returns the owners that are certainly dead. An owner that died less than `graceMs` ago may be missing; `surelyDead` waits for this
-   * time.
+   * Returns the owners that are certainly dead. A dead owner is missing until its lock has been seen free for `graceMs`; `surelyDead` waits
+   * for this time.
    */
   *deadOf(owners: readonly number[]): Work<Set<number>> {
     const others = owners.filter((n) => n !== this.n)

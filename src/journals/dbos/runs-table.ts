@@ -122,8 +122,8 @@ export class RunsTable extends RunWork {
   }
 
   /**
-   * Ends runs that the service shows as finished and that no process executes, and returns them for deletion. Without `runIds`, skips runs
-   * that have just ended, because their own processes delete them.
+   * Marks as ended the runs that the service shows as finished and that no process executes, and returns them for deletion. Without
+   * `runIds`, skips runs that have just ended, because their own processes delete them.
    */
   *cleared(runIds?: readonly string[]): Work<Doomed[]> {
     const those = runIds === undefined ? sql`` : sql`AND id = ANY(${runIds})`

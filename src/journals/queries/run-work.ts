@@ -129,7 +129,8 @@ export abstract class RunWork {
   }
 
   /**
-   * Delivers decisions to a run. `by` identifies the call: a retry with the same `by` accepts decisions that its first attempt has stored.
+   * Delivers decisions to a run. `by` identifies this delivery: a retry with the same `by` succeeds even if its first attempt has already
+   * stored the decisions.
    */
   *deliver(runId: string, decisions: readonly NamedValue[], by: string): Work<void> {
     const run = yield* this.found(runId)

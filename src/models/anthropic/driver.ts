@@ -72,7 +72,7 @@ function anthropicClient(
       return sdkEnvironment ? make() : withoutVariable('ANTHROPIC_CUSTOM_HEADERS', make)
     },
     ask(sdk, { params }, exchange) {
-      // Drops the SDK's deprecation warnings for other vendors' servers: they concern Anthropic's models, and the SDK checks only the name.
+      // For other vendors' servers, drops the SDK's warnings that a model of Anthropic is deprecated: the SDK checks only the model's name.
       const warn = (warning: string): void => {
         if (isAnthropic(sdk.baseURL)) exchange.warn(warning)
       }

@@ -64,7 +64,7 @@ export interface AnthropicQuirks extends TextQuirks {
   strictTools: boolean
   /** The types of content parts, besides text, that the server accepts in user messages and tool results. */
   contentParts: ('image' | 'file')[]
-  /** Whether the server has its own tool search. Null: true only for Anthropic's own servers. */
+  /** Whether the server has its own tool search. Null: only Anthropic's own servers do. */
   toolSearch: TakesToolSearch
   /** The `anthropic-version` header. Null: the SDK's default. */
   apiVersion: string | null

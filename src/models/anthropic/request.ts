@@ -18,12 +18,12 @@ const leastBudget = 1024
 const mostDeferred = 10_000
 
 /**
- * The provider's tool search. It is sent as the last tool, because the last tool is marked for caching. The API refuses that mark on a
+ * The provider's tool search. It is sent as the last tool, because the last tool gets the mark for caching, which the API refuses on a
  * deferred tool.
  */
 const toolSearch = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
 
-/** Converts requests to the Messages API, in the form that one model accepts. */
+/** Builds requests to the Messages API in the form that one model accepts, and creates the readers of the responses. */
 export class AnthropicApi implements Api<Access, ApiRequest, AnthropicResponse> {
   readonly #provider: string
   readonly #model: string

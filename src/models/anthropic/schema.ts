@@ -26,7 +26,7 @@ interface Scope {
   root: JsonObject
   /** The references that are being resolved, to detect recursion. */
   open: Set<string>
-  /** The converted definitions, by their name in the converted schema. */
+  /** The converted definitions, keyed by their name in the converted schema. */
   definitions: Map<string, JsonObject>
   optionals: number
   unions: number

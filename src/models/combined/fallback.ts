@@ -34,8 +34,8 @@ export interface FallbackOptions {
    */
   fallbackOn?: FallbackOn
   /**
-   * How long a model is tried last after a failure, in milliseconds. A longer `retry-after` of the provider takes precedence. Default
-   * 30,000.
+   * How long a failed model is tried only after all other models, in milliseconds. A longer `retry-after` of the provider takes
+   * precedence. Default 30,000.
    */
   cooldownMs?: number
 }

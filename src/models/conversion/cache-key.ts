@@ -2,7 +2,7 @@ import { digestOf } from '../../core/digest.ts'
 import type { QuirkCheck } from '../quirk-checks.ts'
 
 /**
- * Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers, because many other servers refuse unknown
+ * Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do, because many other servers refuse unknown
  * fields.
  */
 export type TakesCacheKey = boolean | null

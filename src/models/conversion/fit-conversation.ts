@@ -26,7 +26,7 @@ export type MessageOrder = 'any' | 'assistant-after-tools' | 'alternating'
 export interface ConversationRules {
   systemMessages: SystemMessages
   messageOrder: MessageOrder
-  /** Whether a conversation may end with an answer. The model then continues the answer. */
+  /** Whether a conversation may end with an answer, which the model then continues. */
   endsWithAnswer: boolean
   /** Whether the server accepts this image or file in user messages but not in tool results. */
   movesPart(part: ImagePart | FilePart): boolean

@@ -4,7 +4,7 @@ import type { ModelRequest } from '../chat-model.ts'
 import type { QuirkCheck } from '../quirk-checks.ts'
 
 /**
- * Whether the server has its own tool search. Null: true only for the provider's own servers, because other servers refuse the unknown
+ * Whether the server has its own tool search. Null: only the provider's own servers do, because other servers refuse the unknown
  * fields.
  */
 export type TakesToolSearch = boolean | null

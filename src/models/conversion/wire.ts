@@ -36,7 +36,7 @@ export class CallIds {
     else this.#taken = { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  /** Call this once per call, in the order of the conversation. */
+  /** Call this once for each tool call, in the order of the conversation. */
   ofCall({ id, function: { name } }: ToolCall): string {
     const index = String(this.#calls++)
     const numbered = this.#template?.replace(/NAME|INDEX/g, (word) => (word === 'NAME' ? legalName(name) : index))

@@ -7,7 +7,7 @@ const numberWord = new RegExp(`(?<![\\w-])(?:${numbers.join('|')})(?![\\w-])`, '
 const earlier =
   /\b(?:(?:its|their|this|that) (line count|number of lines|lines|length|size|bytes)|(?:the )?(?:it|that|this|result|answer|count|total)(?: (?:number|result|count))?)\b/g
 const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
-/** An operand that no power or modulo follows. */
+/** An operand that is not followed by a power or modulo. */
 const alone = `(${operand}%?)(?! *[\\d.^%])`
 
 /** Replaces words by operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */

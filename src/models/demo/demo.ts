@@ -5,9 +5,9 @@ import { estimateUsage } from '../usage.ts'
 import { nextStep, type WantedCall } from './step.ts'
 
 /**
- * A built-in model that needs neither a key nor a network. It is a set of rules, not a language model. It knows the requests of
- * `examplesFor`, calls of tools by name, and arithmetic with earlier results. It answers a request only if it understands every word. It
- * refuses all other requests in one line. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
+ * A built-in model that needs neither a key nor a network. It is a set of rules, not a language model. It knows the requests that
+ * `examplesFor` returns, calls of tools by name, and arithmetic with earlier results. It answers a request only if it understands every
+ * word. It refuses all other requests in one line. Its `usage` is estimated from lengths. `generate` rejects only with code `aborted`.
  */
 export function demoModel(): ChatModel {
   return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }

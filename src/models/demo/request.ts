@@ -7,7 +7,7 @@ import { readNamedCall } from './named-calls.ts'
 import { type Reading, Words } from './reading.ts'
 import { readTalk } from './talk.ts'
 
-/** Maximum length of a question in characters, and maximum number of its clauses. Only a call may be longer. */
+/** Maximum length of a question in characters, and maximum number of its clauses. A request that spells out a call may be longer. */
 const [maxLength, maxClauses] = [400, 10]
 const quotedText = /"[^"\n]+"|“[^”\n]+”|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)/g
 const separator = /[.?!;。？！]+(?:\s+|$)|\n+|,?\s+(?:and then|and|then)\s+|,\s+/g

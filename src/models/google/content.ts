@@ -25,7 +25,7 @@ interface CallPiece {
   isOpen: boolean
 }
 
-/** Fields with images and files. The parts are kept but not displayed, and a warning is added. */
+/** Fields with images and files. Parts with these fields are kept but not displayed, and a warning is added. */
 const shown = ['inlineData', 'fileData']
 
 /**
@@ -36,7 +36,7 @@ export class GoogleContent {
   readonly warnings: string[] = []
   readonly #calls: ToolCallAccumulator
   readonly #sink: ModelSink | undefined
-  /** The original names of renamed tools, by the names that were sent. */
+  /** The original names of renamed tools, keyed by the names that were sent. */
   readonly #names: ReadonlyMap<string, string>
   readonly #pieces: Piece[] = []
   readonly #callsById = new Map<string, CallPiece>()
@@ -210,7 +210,7 @@ function isEmpty(args: Json | undefined): args is undefined {
   return args === undefined || args === null || args === '' || (isJsonObject(args) && Object.keys(args).length === 0)
 }
 
-/** Returns a text that is not JSON if the arguments can't be serialized. */
+/** If the arguments can't be serialized, returns a text that is not JSON. */
 function argumentsText(args: Json): string {
   try {
     return typeof args === 'string' ? args : JSON.stringify(args)

@@ -18,7 +18,8 @@ export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
  *
  * `generate` sends one request, plus one more request each time the provider stops at its own limit for one request (`CONTINUATION`, at
  * most 16 times). Thought signatures are kept in `providerData` and are sent back on the parts with which they arrived. To use tools that
- * the provider runs, list them in `providerOptions.tools`. Calls of these tools are also kept in `providerData`, and never returned as calls.
+ * the provider runs, list them in `providerOptions.tools`. Calls of these tools are also kept in `providerData`, and never returned as
+ * calls.
  *
  * - `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL` and similar: rejects with `bad_response`, which may be retried.
  * - `SAFETY`, `RECITATION` and similar, or a blocked prompt: returns `finishReason: 'content_filter'`. Calls are dropped.

@@ -11,14 +11,14 @@ import { geminiJsonSchema, openAPISchema } from './schema.ts'
 import { GoogleWire, wireName } from './wire.ts'
 
 export interface GoogleBody extends ApiRequest {
-  /** The original names of renamed tools, by the names that are sent. */
+  /** The original names of renamed tools, keyed by the names that are sent. */
   names: ReadonlyMap<string, string>
 }
 
 /** https://ai.google.dev/api/generate-content#generationconfig */
 const mostStops = 5
 
-/** Converts requests to `generateContent`, in the form that one model accepts. */
+/** Builds requests to `generateContent` in the form that one model accepts, and creates the readers of the responses. */
 export class GoogleApi implements Api<Access, GoogleBody, GoogleResponse> {
   readonly #provider: string
   readonly #model: string

@@ -31,7 +31,7 @@ export class GoogleResponse implements ResponseReader {
   #id: string | undefined
   #model: string | undefined
 
-  /** `names`: the original names of renamed tools, by the names that were sent. */
+  /** `names`: the original names of renamed tools, keyed by the names that were sent. */
   constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>, names: ReadonlyMap<string, string>) {
     this.#context = context
     this.#sink = sink

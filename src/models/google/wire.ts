@@ -23,7 +23,7 @@ export interface WireMessage {
   /** The results of a turn (`results`) are sent together, in a separate `Content` with the role `user`. */
   kind: 'system' | 'user' | 'model' | 'results'
   parts: JsonObject[]
-  /** The tool name that is sent for each call of this message, by call id. */
+  /** The tool name that is sent for each call of this message, keyed by call id. */
   callNames?: CallNames | undefined
 }
 
@@ -60,7 +60,7 @@ export class GoogleWire {
     return { name, ...words, ...withoutUndefined({ parameters: openAPI }) }
   }
 
-  /** `callNames`: the tool names that were sent for earlier calls, by call id. */
+  /** `callNames`: the tool names that were sent for earlier calls, keyed by call id. */
   message(message: ChatMessage, callNames: CallNames | undefined, warnings: Set<string>): WireMessage {
     switch (message.role) {
       case 'system':

@@ -18,8 +18,8 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  * `providerData` and sent back to the same provider. To use tools that the provider runs, list them in `providerOptions.tools`; their items
  * are kept and sent back in the same way. A call of a custom tool has one argument, `input`, which is the text that the model wrote.
  *
- * - `providerOptions.reasoning` and `.include` are merged with the fields that the driver sends. Other options replace the driver's fields.
- *   The response has `reasoning` only with `{reasoning: {summary: 'auto'}}`.
+ * - `providerOptions.reasoning` and `.include` are merged with the fields that the driver sends. Any other field of `providerOptions`
+ *   replaces the field that the driver sends under this name. The response has `reasoning` only with `{reasoning: {summary: 'auto'}}`.
  * - A refusal is returned as the response's text, with `finishReason: 'refusal'`.
  * - If the response only waits for an approval or a result that toolloop can't provide, `finishReason` is `'error'`; `warnings` names the
  *   tool.

@@ -42,7 +42,7 @@ function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   return items
 }
 
-/** How a message uses the provider's tool search. A call of a tool that the search loaded has a namespace with the tool's name. */
+/** How a message uses the provider's tool search. In a call of a tool that the search loaded, `namespace` is equal to the tool's name. */
 export interface Searches {
   /** Whether the message has items of a search. */
   hasItems: boolean
@@ -83,8 +83,8 @@ export function namesOf(tools: Json | undefined): string[] {
 }
 
 /**
- * Returns the fields that each call's result must repeat, by call id. They mark a call of a custom tool, or identify the program at the
- * provider that made the call.
+ * Returns the fields that each call's result must repeat, with the id of the call. They mark a call of a custom tool, or identify the
+ * program at the provider that made the call.
  */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {

@@ -272,7 +272,7 @@ export class ResponsesOutput {
     if (message.contradicts) this.#warn('The text at the end of the response is not the one that was streamed')
   }
 
-  /** Adds text to the reasoning. Each `name` (a summary or text of the item) is a separate paragraph. */
+  /** Adds text to the reasoning. Each summary or text of the item, identified by `name`, is a separate paragraph. */
   #think(item: OpenItem & { kind: 'reasoning' }, name: string, text: Json | undefined, isWhole: boolean): void {
     const part = item.parts.get(name) ?? new TextBuffer()
     item.parts.set(name, part)

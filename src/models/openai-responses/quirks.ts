@@ -61,8 +61,8 @@ export interface ResponsesQuirks extends TextQuirks {
   /** Whether the server accepts `strict` in tool definitions. A server that accepts it treats a tool without the field as strict. */
   strictTools: boolean
   /**
-   * The tool choices that the server accepts. An unsupported named choice is replaced by `required`. Any other unsupported choice is left
-   * out. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. An unsupported named choice is replaced by `required` if the server accepts that. Any other
+   * unsupported choice is left out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /**
@@ -78,9 +78,9 @@ export interface ResponsesQuirks extends TextQuirks {
   contentParts: ('image' | 'file')[]
   /** Whether the server accepts the types in `contentParts` in tool results too. If false, results are sent as text. */
   toolContentParts: boolean
-  /** Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers. */
+  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey
-  /** Whether the server has its own tool search. Null: true only for OpenAI's own servers. */
+  /** Whether the server has its own tool search. Null: only OpenAI's own servers do. */
   toolSearch: TakesToolSearch
 }
 

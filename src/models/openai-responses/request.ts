@@ -22,7 +22,7 @@ const conversationFields = ['input', 'previous_response_id', 'conversation']
 export const askResponses: AskOpenAI = (sdk, { params }, exchange) =>
   sdk.responses.create(params as Parameters<typeof sdk.responses.create>[0], requestOptions(exchange)).asResponse()
 
-/** Converts requests to the Responses API, in the form that one model accepts. */
+/** Builds requests to the Responses API in the form that one model accepts, and creates the readers of the responses. */
 export class ResponsesApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string

@@ -15,7 +15,7 @@ import type { ResponsesQuirks } from './quirks.ts'
 
 export interface WireItems {
   items: JsonObject[]
-  /** The fields that a call's result must repeat, by call id. */
+  /** The fields that a call's result must repeat, with the id of the call. */
   resultFields: readonly [id: string, fields: JsonObject][]
   searches?: Searches
   /**
@@ -43,7 +43,7 @@ export class ResponsesWire {
     return new CallIds(this.#quirks.toolCallId)
   }
 
-  /** `fields`: the fields that a call's result must repeat, by call id. */
+  /** `fields`: the fields that a call's result must repeat, keyed by call id. */
   message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>, ids: CallIds, warnings: Set<string>): WireItems {
     switch (message.role) {
       case 'system':

@@ -67,8 +67,8 @@ export interface OpenAIQuirks extends TextQuirks {
   /** Whether the server requires the tool's name in tool results. */
   resultNames: boolean
   /**
-   * The tool choices that the server accepts. An unsupported named choice is replaced by `required`. Any other unsupported choice is left
-   * out. If `none` is left out, the tools are left out too.
+   * The tool choices that the server accepts. An unsupported named choice is replaced by `required` if the server accepts that. Any other
+   * unsupported choice is left out. If `none` is left out, the tools are left out too.
    */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
   /** Whether the tool choice may be `required` or name a tool while the model thinks. */
@@ -119,7 +119,7 @@ export interface OpenAIQuirks extends TextQuirks {
   toolContentParts: boolean
   /** Whether the provider reports the cost of a request as `usage.cost`, in US dollars. */
   reportsCost: boolean
-  /** Whether the server accepts `prompt_cache_key`. Null: true only for OpenAI's own servers. */
+  /** Whether the server accepts `prompt_cache_key`. Null: only OpenAI's own servers do. */
   promptCacheKey: TakesCacheKey
 }
 

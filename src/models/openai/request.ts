@@ -16,7 +16,7 @@ import { OpenAIWire } from './wire.ts'
 export const askCompletions: AskOpenAI = (sdk, { params }, exchange) =>
   sdk.chat.completions.create(params as Parameters<typeof sdk.chat.completions.create>[0], requestOptions(exchange)).asResponse()
 
-/** Converts requests to Chat Completions, in the form that one model accepts. */
+/** Builds requests to Chat Completions in the form that one model accepts, and creates the readers of the responses. */
 export class OpenAIApi implements Api<Access> {
   readonly #provider: string
   readonly #model: string
@@ -175,8 +175,8 @@ function hasResultParts({ role, content }: ChatMessage): boolean {
 }
 
 /**
- * The field is `thinking.type` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or `enable_thinking`
- * (https://help.aliyun.com/zh/model-studio/deep-thinking).
+ * Thinking is turned off in the field `thinking.type` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or
+ * `enable_thinking` (https://help.aliyun.com/zh/model-studio/deep-thinking).
  */
 function isThinkingOff({ thinking, enable_thinking: enabled }: JsonObject): boolean {
   if (enabled === false) return true

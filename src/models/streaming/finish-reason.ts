@@ -58,7 +58,7 @@ function withoutSeparators(word: string): string {
   return word.toLowerCase().replace(/[^a-z0-9]/g, '')
 }
 
-/** Returns the meaning of a finish reason, in any case and with any separators. Undefined if the finish reason is unknown. */
+/** Returns the meaning of a finish reason. Letter case and separators are ignored. Undefined if the finish reason is unknown. */
 function meaningOf(word: string): Meaning | undefined {
   const forms = [word, ...word.split(':').toReversed()]
   for (const form of forms) {

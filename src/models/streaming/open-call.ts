@@ -63,8 +63,8 @@ export function joined(call: OpenCall): string {
 }
 
 /**
- * Whether two calls have equal arguments, as text or as JSON values. The time is at most proportional to the length of the second call's
- * arguments.
+ * Whether two calls have equal arguments, as text or as JSON values. The comparison takes time that is at most proportional to the length
+ * of the second call's arguments.
  */
 export function sameArguments(first: OpenCall, second: OpenCall): boolean {
   if (first.length > 4 * second.length || second.length > 4 * first.length) return false

@@ -226,7 +226,7 @@ export function withoutVariable<T>(name: string, make: () => T): T {
   }
 }
 
-/** Calls `call`, and passes the warnings that it would print to `warn` instead. */
+/** Calls `call`, and passes its warnings to `warn` instead of printing them. */
 export function quietly<T>(call: () => T, warn?: (warning: string) => void): T {
   const { debug, warn: print } = console
   Object.assign(console, { debug() {}, warn: (...parts: unknown[]) => warn?.(parts.join(' ')) })

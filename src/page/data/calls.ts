@@ -68,7 +68,7 @@ export class LatestCalls {
     const { runId, parentRunId = runId } = event.meta
     const view = this.#views.get(runId) ?? this.#views.get(parentRunId) ?? emptyRunView()
     reduceRun(view, event)
-    // Stores the view also under the id of a nested run, so that the runs inside this run find the view.
+    // Also stores the view under the id of a nested run, so that runs inside it find the view.
     for (const id of [view.runId || runId, runId]) this.#views.set(id, view)
     const run = view.runs.get(runId) ?? view
     const found = placedCall(view, event)

@@ -44,7 +44,7 @@ const mostSpans = 5_000
 export class Spans {
   #changes = new Changes()
   #view: RunView = emptyRunView()
-  /** The spans, by key. A changed span keeps its object. */
+  /** The spans, by key. A span that changes is updated in place: it stays the same object. */
   #spans: Map<string, Span> = new Map()
   #isCurrent = true
   #result: RunWithResult | undefined

@@ -34,7 +34,7 @@ export class Steps {
   /** The keys of the last step, and of the last step that is shown. */
   #last = 0
   #lastShown = 0
-  /** The turns that were added as steps. `#listed` counts the parts of each turn that were added. */
+  /** The turns that were added as steps. `#listed` holds, for each turn, how many of its parts have been added. */
   #begun: WeakSet<TurnView> = new WeakSet()
   #listed: WeakMap<TurnView, number> = new WeakMap()
   #turnOf: WeakMap<Text, TurnView> = new WeakMap()

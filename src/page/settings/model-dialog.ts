@@ -4,8 +4,8 @@ import { testModel } from '../data/test-model.ts'
 import { type Field, openFormDialog } from './form-dialog.tsx'
 
 /**
- * Asks for the settings of a model, and saves them. `name` is undefined for a new model, and `''` for a current model that `model` defines
- * in place.
+ * Asks for the settings of a model, and saves them. `name` is undefined for a new model, and `''` if the setting `model` describes the
+ * current model itself instead of naming it.
  */
 export function openModelDialog(name: string | undefined, entry: ModelEntry | undefined, config: Config, save: Save): void {
   const isCurrent = name === ''

@@ -145,8 +145,8 @@ function spotAt(before: string): Spot | undefined {
 }
 
 /**
- * Returns the keys and list positions that contain a line, based on the `lines` above it. Only lines that begin before the column `limit`
- * can contain it.
+ * Returns the path to a line (keys and list positions), worked out from the `lines` above it. Only lines that begin before the column
+ * `limit` can contain it.
  */
 function parentsOf(lines: readonly Line[], limit: number): string[] {
   const path: string[] = []

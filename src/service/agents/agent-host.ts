@@ -26,7 +26,7 @@ import { maxArgumentValues } from '../max-argument-values.ts'
 import { openClientTool } from './client-tools.ts'
 import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 
-/** The name by which clients address the agent on the current model. */
+/** The name that clients use for the agent that runs on the current model. */
 export const defaultAgent = 'toolloop'
 
 /** The options of a runner that the embedding program may set; the service sets the rest. */
@@ -322,7 +322,7 @@ function inConfig<T>(path: string, make: () => T): T {
   }
 }
 
-/** Reads the invalid setting from an error message. Returns `otherwise` if the message names no setting. */
+/** Extracts the name of the invalid setting from an error message. Returns `otherwise` if the message names no setting. */
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`

@@ -46,7 +46,7 @@ export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly stri
   return JSON.stringify([tools, skills, mcp, ownFiles])
 }
 
-/** Opens the tools of a configuration. Rejects with a `ConfigError` if one of them can't be opened, after it has closed the others. */
+/** Opens the tools of a configuration. If one of them can't be opened, closes the others and rejects with a `ConfigError`. */
 export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
   const opened: Opened[] = []
   const close = async () => {

@@ -128,10 +128,7 @@ function objectAt(value: JsonObject, key: string): JsonObject {
   return isJsonObject(found) ? found : {}
 }
 
-/**
- * Returns the `toolCallId` quirks of providers or models, which are regular expressions. Each quirk is paired with the name of its provider
- * or model.
- */
+/** Returns the `toolCallId` quirks of providers or models, each paired with the name of its provider or model. */
 function callIdRules(named: readonly (readonly [string, string | { quirks?: JsonObject } | undefined])[]): Json {
   return named.flatMap(([name, one]) => {
     const rule = typeof one === 'object' ? one.quirks?.toolCallId : undefined

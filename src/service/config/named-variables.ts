@@ -74,7 +74,7 @@ function ofModel(settings: Json, providers: JsonObject): string[] {
   return [...named(settings), ...(settings.apiKey ? [] : [preset?.apiKeyEnv ?? []].flat()), ...ofSdk(preset)]
 }
 
-/** The variables that SDKs send in addition to the key, by driver. */
+/** The variables that SDKs send in addition to the API key, for each driver. */
 const sdkVariables: Readonly<Record<string, readonly string[]>> = {
   openai: ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
   'openai-responses': ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],

@@ -69,7 +69,7 @@ export function limitProblems({ service = {} }: Config): Problem[] {
   return []
 }
 
-/** Returns the settings that take effect only at the start, by their JSON Pointers. */
+/** Returns the settings that take effect only at the start, keyed by their JSON Pointers. */
 export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
   const { host, port } = readLimits(config)
   const { keepRuns, journal } = config.service ?? {}

@@ -69,7 +69,7 @@ export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   return new HttpProblem(status, openAICodes[error.code] ?? error.code, error.message, { headers, cause: error })
 }
 
-/** The error codes that clients of OpenAI's API know, by toolloop's own codes. */
+/** The error codes that clients of OpenAI's API know, keyed by toolloop's own codes. */
 const openAICodes: Partial<Record<ToolloopError['code'], string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',
@@ -94,7 +94,7 @@ export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   return isSetupFault(thrown) ? problemOfRun(thrown) : undefined
 }
 
-/** Calls `work`. Converts an error that the request caused to an `HttpProblem`. */
+/** Calls `work`. If the request caused an error, converts the error to an `HttpProblem`. */
 export function blamingRequest<T>(work: () => T): T {
   try {
     return work()

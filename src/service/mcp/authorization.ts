@@ -43,7 +43,7 @@ export function resourceMetadata({ resource, servers, scopes }: McpTokenIssuer):
   }
 }
 
-/** Adds a header to a 401 or 403 that tells clients where to get a token. */
+/** Adds to a 401 or 403 the header that tells clients where to get a token. */
 export function challenged(problem: HttpProblem, { resource, scopes = [] }: McpTokenIssuer): HttpProblem {
   const { status, code, message, fields } = problem
   if (status !== 401 && status !== 403) return problem

@@ -4,7 +4,7 @@ import type { ListQuery, RunList } from '../runs/listed/list-runs.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import { workedFor } from '../runs/stored-run.ts'
 
-/** The properties of an ended run that are counted. */
+/** The properties of an ended run from which the overview is calculated. */
 export interface FinishedRun {
   /** The time at which the run ended, in milliseconds since 1970. */
   finishedAt: number

@@ -109,7 +109,7 @@ export class StoredRecording extends BoundedRecorder {
     const { steps = {} } = this.live ?? {}
     const { [part]: call } = steps
     if (!isCall(call)) return
-    // The call may contain a nested run, which changes if it is repeated. Every step with this call is therefore stored again.
+    // If a call is repeated, its nested run changes. Every step with this call is therefore stored again.
     for (const [key, step] of Object.entries(steps)) if (isCall(step) && step.id === call.id) this.#changed.add(key)
   }
 

@@ -29,7 +29,7 @@ type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 /** The texts and arguments of one run that are held back until they can be redacted. */
 interface Held {
   texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
-  /** The calls that the model is writing, by their index in the response. */
+  /** The calls that the model is writing, keyed by their index in the response. */
   inputs: Map<number, { tool: string; id: string; json: string; meta: EventMeta }>
 }
 

@@ -66,8 +66,8 @@ function isHolder(value: unknown): value is object {
 }
 
 /**
- * Converts decisions from the API to decisions on a run. Throws an `HttpProblem` 400 if a decision ignores hidden parts of the call, or
- * contains the placeholder of a hidden value.
+ * Converts decisions from the API to decisions on a run. Throws an `HttpProblem` 400 if a decision approves or answers an item with hidden
+ * parts without `acknowledgeHidden`, or contains the placeholder of a hidden value.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   const itemOf = itemFinder(pending)

@@ -51,7 +51,7 @@ export class KeptResponses {
   #endPool: () => Promise<void> = async () => {}
   #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
-  /** The responses that this process has stored, by caller. If there are too many, the caller with the most loses its oldest. */
+  /** The responses that this process has stored, keyed by caller. If there are too many, the caller with the most loses its oldest. */
   readonly #kept = new Map<string, KeptOfCaller>()
   readonly #underWay = new Set<Promise<boolean>>()
   /** Each caller's latest call of `find`. The next one waits for it. */

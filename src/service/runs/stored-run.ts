@@ -36,7 +36,7 @@ export interface Outcome {
   waitedMs?: number
   /** The summary, without secrets. */
   summary: OutcomeSummary
-  /** The complete result, as redacted JSON. `''` for the result of a chat, which only the chat's client gets. */
+  /** The complete result, as redacted JSON. `''` for an aborted run without a result, and for a chat, whose result only its client gets. */
   result: string
   /** The state from which a paused run resumes, as JSON. Never sent to clients. */
   state?: string
@@ -61,8 +61,8 @@ export interface OutcomeSummary {
 }
 
 /**
- * A stored run. It contains everything that is needed to show the run, or to resume it in another process. It contains secrets. A new run
- * has only a head.
+ * A stored run. It contains everything that is needed to show the run, or to resume it in another process. It contains secrets. For a new
+ * run, only `head` is set.
  */
 export interface RunSnapshot
   extends Partial<Pick<ShownRun, 'firstEventId' | 'lastEventId' | 'secrets' | 'hidesAll' | 'decisions' | 'waitedMs' | 'attempt'>> {

@@ -75,7 +75,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
 
 /**
  * Returns the name of the requested zone, in its usual spelling. Keeps the requested name if the system reports another name for the zone,
- * which may be outdated.
+ * because the system's name may be outdated.
  */
 function nameOf(format: Intl.DateTimeFormat, asked: string | undefined): string {
   const known = format.resolvedOptions().timeZone

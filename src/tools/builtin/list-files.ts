@@ -162,7 +162,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
     name: (a, b) => direction * byName(a, b),
     size: (a, b) => direction * (a.bytes - b.bytes),
     modified: (a, b) => direction * (a.modified < b.modified ? -1 : a.modified > b.modified ? 1 : 0),
-    // Files without a line count come last in both orders.
+    // Files without a line count come last, in ascending and in descending order.
     lines: (a, b) =>
       a.lines === undefined || b.lines === undefined
         ? Number(a.lines === undefined) - Number(b.lines === undefined)

@@ -54,10 +54,10 @@ export async function askReconcile(
   }
 }
 
-/** The end of a call that may have taken effect although it did not succeed. */
+/** How a call ended that did not succeed, but may have taken effect. */
 export type LeftEnd = Extract<ExecutedEnd, { code: ErrorCode }>
 
-/** Adds what `reconcile` found to the end of a call. `endOf`: creates the end of a call that returned a value. */
+/** Adds what `reconcile` found to `end`. `endOf`: creates the `ToolCallEnd` of a call that returned a value. */
 export function withFinding(end: LeftEnd, found: Finding | undefined, endOf: (value: unknown) => ToolCallEnd): LeftEnd {
   const separator = end.outcome === 'failed' ? '\n' : ' '
   const withText = (text: string) => `${end.content}${separator}${text}`

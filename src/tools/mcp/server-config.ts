@@ -47,7 +47,7 @@ export interface McpServerOptions {
   toolTimeoutMs?: number
   /** Time limits of single tools in milliseconds, by the names that the server gives them. They take precedence over `toolTimeoutMs`. */
   timeouts?: Readonly<Record<string, number>>
-  /** Maximum time of a call with progress reports, in milliseconds. A longer `toolTimeoutMs` takes precedence. Default 3,600,000. */
+  /** Maximum time of a call with progress reports, in milliseconds. A longer time limit of the call takes precedence. Default 3,600,000. */
   maxToolTimeoutMs?: number
   /**
    * The protocol version to use: `2026-07-28`, or `2025-11-25` and earlier. Default: a server at a URL is asked which versions it supports.
@@ -94,7 +94,7 @@ export interface McpCommand extends McpServerOptions {
   command: string
   /** The arguments of the program. */
   args?: readonly string[]
-  /** Environment variables for the program, in addition to those it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. */
+  /** Environment variables for the program, in addition to the only ones that it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER. */
   env?: Readonly<Record<string, string>>
   /** The working directory. Default: the current folder. */
   cwd?: string

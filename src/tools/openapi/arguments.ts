@@ -18,8 +18,8 @@ export interface OperationArguments {
 
 /**
  * Combines parameters and body into one object schema. If the body is a plain object, its properties become arguments. Any other body
- * becomes the argument `body`. If a name is taken, the location is added as a prefix (`query_id`). Throws `invalid_option` for an invalid
- * reference.
+ * becomes the argument `body`. If several have the same name, the first in the order path, query, header, cookie, body keeps it, and the
+ * others get their location as a prefix (`query_id`). Throws `invalid_option` for an invalid reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
   const schemas = new OperationSchemas(document)

@@ -85,7 +85,7 @@ export function encode(text: string): string {
   )
 }
 
-/** Encodes a text for a query, except reserved characters. Encodes separators, because a value could otherwise add parameters. */
+/** Encodes a text for a query. Keeps reserved characters, but not separators such as `&`, with which a value could add parameters. */
 function encodeLoosely(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/%(3A|2F|3F|5B|5D|40|24|2C|3B)/g, (code) => decodeURIComponent(code))
 }

@@ -16,8 +16,8 @@ export function coerceArguments(args: JsonObject, schema: JsonSchema): JsonObjec
 }
 
 /**
- * Parses a text in the arguments of a native call as JSON if only the parsed value fits the schema: `"10"` becomes an integer, `"[1]"` an
- * array. `parse` returns undefined for a text that is not JSON. Returns a copy.
+ * Parses a text in the arguments of a native call as JSON if the parsed value fits the schema and the text itself does not: `"10"` becomes
+ * an integer, `"[1]"` an array. `parse` returns undefined for a text that is not JSON. Returns a copy.
  */
 export function decodeArguments(args: JsonObject, schema: JsonSchema, parse: (text: string) => Json | undefined): JsonObject {
   return readArguments(args, schema, (value, part, schemas) => {

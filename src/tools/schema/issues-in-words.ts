@@ -18,7 +18,7 @@ const maxErrors = 500
 export function issuesInWords(issues: readonly StandardSchemaV1.Issue[], errors: readonly ErrorObject[], value: unknown): string[] {
   const known = errors.slice(0, maxErrors).filter(({ keyword }) => exact.has(keyword) || bounds.has(keyword))
   const told = issues.slice(0, maxInWords).flatMap((issue) => {
-    // The path may be of a class whose `map` returns another type.
+    // The path may be an instance of a class whose `map` returns another type.
     const keys = Array.from(issue.path ?? [], (segment) => (typeof segment === 'object' ? segment.key : segment))
     const same = errorsAt(keys, known)
     if (same.length === 0) return [ownWords(issue.message, keys, value)]

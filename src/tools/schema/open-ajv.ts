@@ -49,7 +49,7 @@ function openNew(origin: Origin, dialect: Dialect): Ajv {
   ajv.compile({})
   if (origin === 'foreign') return ajv
   loadAjvFormats().default.default(ajv)
-  // The check of `ajv-formats` takes quadratic time.
+  // The URL check of `ajv-formats` takes quadratic time.
   ajv.addFormat('url', isWebUrl)
   return ajv
 }

@@ -170,7 +170,7 @@ const takesLong = new WeakMap<JsonSchema, boolean>()
 
 /**
  * Whether even a small value may take long to validate, because of patterns, unique items or references. Other schemas are validated
- * without a time limit, which would cost a quarter of a millisecond per value.
+ * without a time limit, because a time limit costs a quarter of a millisecond per value.
  */
 export function mayTakeLong(schema: JsonSchema): boolean {
   const known = takesLong.get(schema)

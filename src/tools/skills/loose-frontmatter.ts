@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/messages.ts'
 /** The supported fields. `true` if the value is a text. */
 const isText = { name: true, description: true, license: true, compatibility: true, metadata: false, 'allowed-tools': false }
 
-/** Matches a field at the start of a line. A capital letter may begin a sentence of a multi-line text, such as `Note: …`. */
+/** Matches a field at the start of a line. Ignores capitalized names, which may begin a line of a multi-line text, such as `Note: …`. */
 const fieldLine = /^([a-z][\w-]*):(?:[ \t]+(.*))?$/
 /** Matches the YAML mark (`|` or `>`) of a text on the following lines. */
 const blockMark = /^[|>][-+\d]{0,2}$/

@@ -207,8 +207,8 @@ function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
 }
 
 /**
- * Returns the function with which a script calls tools. The calls end with the call that runs the script. Tools that require approval are
- * refused.
+ * Returns the function with which a script calls tools. The calls are cancelled together with the call that runs the script. Tools that
+ * require approval are refused.
  */
 function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
   const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })

@@ -42,7 +42,7 @@ export interface ScriptTool {
   readonly positional: readonly string[]
   readonly effect: ToolEffect
   readonly timeoutMs?: number
-  /** Names of tools that the script calls. `hostTools` must contain them. */
+  /** Names of tools that the script wants to call. It may call only those that `hostTools` contains. */
   readonly calls: readonly string[]
 }
 

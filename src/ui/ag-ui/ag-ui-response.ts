@@ -6,7 +6,7 @@ import type { ResponseFormat } from '../web/response-format.ts'
 import type { AgUiInput } from './ag-ui-input.ts'
 import { AgUiWriter } from './ag-ui-writer.ts'
 
-/** Options of `toAgUiResponse`: the options of every response, and the input of the request. */
+/** Options of `toAgUiResponse`: the options that all responses share, and the input of the request. */
 export interface AgUiResponseOptions extends Omit<ResponseOptions, 'format' | 'lastEventId'> {
   /**
    * The client's input. The response uses its ids, and does not send calls that its messages already contain. Default: the run's own id is

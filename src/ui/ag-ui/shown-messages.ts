@@ -28,7 +28,7 @@ export class ShownMessages {
   /** Number of messages at the start of the step. */
   #beforeStep = 0
 
-  /** `before` are the client's messages when it requested the run. */
+  /** `before` holds the messages that the client had when it requested the run. */
   constructor(before: readonly JsonObject[]) {
     this.#before = before
   }

@@ -1,7 +1,7 @@
 import type { EventName, RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text/text-buffer.ts'
 
-/** An event with a piece of a text. */
+/** An event that carries a piece of text. */
 export type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
 
 export function isDelta(event: RunEvent): event is Delta {

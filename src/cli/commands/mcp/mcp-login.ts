@@ -8,7 +8,7 @@ import { createCliLogger } from '../../terminal/cli-logger.ts'
 import { Interrupts } from '../../terminal/interrupts.ts'
 import { type CliIO, isOnTerminal, Terminal } from '../../terminal/terminal.ts'
 
-/** `toolloop mcp login`: signs in to an MCP server of the configuration in a browser. Resolves with the exit code. */
+/** `toolloop mcp login`: uses a browser to sign in to a configured MCP server. Resolves with the exit code. */
 export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const server = await serverNamed(name, flags, io)

@@ -9,7 +9,7 @@ export interface Tags {
   readonly closeParameter: readonly string[]
   /** Tags that are ignored and may surround parameters. */
   readonly wrap: readonly string[]
-  /** Closing tags of the element around the calls. */
+  /** The closing tags accepted for the element that wraps the calls. */
   readonly closeWrap: readonly string[]
 }
 

@@ -20,7 +20,7 @@ export interface ListQuery
   model?: string | undefined
   /** The chat or thread of the runs. */
   session?: string | undefined
-  /** Selects running runs whose process is alive, or gone. */
+  /** Selects only running runs: those whose process is alive (`'alive'`), or those whose process is gone (`'gone'`). */
   process?: RunProcess | undefined
   /** Selects only runs of this owner. Only an admin can select the runs of another caller. */
   owner?: string | undefined

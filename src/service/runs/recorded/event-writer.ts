@@ -79,7 +79,7 @@ export class EventWriter implements EventSink {
     this.#writing = undefined
   }
 
-  /** Returns the events to write next. There is at least one. */
+  /** Returns the events to write next, at least one. */
   #next(): readonly WaitingEvent[] {
     let characters = 0
     const end = this.#waiting.findIndex(({ data }, at) => {

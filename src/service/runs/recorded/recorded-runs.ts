@@ -29,7 +29,7 @@ import { allEvents, headOfRow, outcomeRow, summaryJsonOf } from './stored-rows.t
 /** How long a living process may take to store the outcome of a run, in milliseconds. */
 export const settledWithinMs = 2_000
 
-/** Selects the runs of a list. `process` selects running runs whose process is alive, or gone. */
+/** Selects the runs of a list. `process` selects only running runs whose process is in this state: `'alive'` or `'gone'`. */
 export type ListedQuery = ShownQuery & { process?: RunProcess | undefined }
 
 export interface ListedPage {
@@ -70,7 +70,7 @@ export class RecordedRuns implements Execution {
   readonly restore: RecordedRunsParts['restore']
   readonly #parts: RecordedRunsParts
   readonly #journal: RunJournal
-  /** Runners that record in the journal, by the agent's own runner. */
+  /** For each agent's own runner, the runner that records in the journal. */
   readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
   readonly #done = new SharedRuns()
   #isClosed = false

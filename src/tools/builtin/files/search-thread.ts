@@ -19,7 +19,7 @@ interface Waiting {
 /** Maximum number of threads. Each thread takes memory and time to start, so many parallel calls must share a limited number of threads. */
 const maxThreads = 16
 const running = new Set<SearchThread>()
-/** Threads that wait for another thread to end, in order. */
+/** Threads that have not started yet, in the order in which they will start. */
 const queued = new Set<SearchThread>()
 
 /**
@@ -42,8 +42,8 @@ export class SearchThread {
   }
 
   /**
-   * Runs a task in the thread. Rejects with the signal's reason if the signal is aborted. After a failure, rejects every task with that
-   * failure.
+   * Runs a task in the thread. Rejects with the signal's reason if the signal is aborted. After the thread has failed or a task has
+   * exceeded its time limit, all tasks reject with the same error.
    */
   ask<Name extends keyof SearchTasks>(
     task: Name,

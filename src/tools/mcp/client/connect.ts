@@ -164,7 +164,8 @@ export class McpTools implements ToolSet, AsyncDisposable {
 
   /**
    * Returns the texts that the servers contribute to an agent's instructions, each under the name of its server. The option `instructions`
-   * of a server selects its texts. Skips servers that are down and `optional`. Rejects with `tool_failed` if a text can't be read.
+   * of a server selects its texts. Skips servers that are down and `optional`. `''` if there are no texts. Rejects with `tool_failed` if a
+   * text can't be read.
    */
   async instructions({ signal }: McpAskOptions = {}): Promise<string> {
     const found = await Promise.all(this.#links.map((link) => instructionsOf(link, limitOf(link, signal))))
@@ -238,7 +239,7 @@ export class McpTools implements ToolSet, AsyncDisposable {
         held.push({ name, server: link.name, reason, description, parameters, fingerprint })
         if (this.#options.unknownTools !== 'ask') continue
       }
-      // An unchanged tool keeps its object, so its schema is compiled only once.
+      // Reuses the object of an unchanged tool, so that its schema is compiled only once.
       const key = JSON.stringify([link.name, name, tool.fingerprint, tool.taskSupport, reason !== undefined])
       const made = before.get(key) ?? mcpTool(link, tool, name, reason !== undefined)
       this.#made.set(key, made)

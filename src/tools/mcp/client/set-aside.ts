@@ -40,7 +40,7 @@ export function setAside(message: JSONRPCMessage): void {
   if (Object.keys(aside).length > 0) result._meta = { [place]: aside }
 }
 
-/** Hides the messages of a server's request to the model. */
+/** Hides the messages of a sampling request from the SDK. */
 function setMessagesAside(params: unknown): void {
   if (!isJsonObject(params) || !Array.isArray(params.messages)) return
   const { _meta: meta, messages } = params

@@ -13,7 +13,7 @@ export function effectOf(server: McpServerOptions, { name, annotations }: Descri
 export function needsApproval(server: McpServerOptions, { name, annotations }: Pick<DescribedTool, 'name' | 'annotations'>): boolean {
   const { approval } = server
   if (approval !== undefined) return typeof approval === 'boolean' ? approval : approval.includes(name)
-  // `destructiveHint` is used even if the server is not trusted, because it gains nothing by setting the hint. Unlike in the protocol, its
+  // `destructiveHint` is used even if the server is not trusted, because a server gains nothing by setting it. Unlike in the protocol, its
   // default is false.
   return annotations.destructiveHint === true && !(server.trustAnnotations && annotations.readOnlyHint === true)
 }

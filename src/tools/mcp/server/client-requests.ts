@@ -32,7 +32,7 @@ const rootsAnswer: JsonSchema = {
   items: { type: 'object', properties: { uri: { type: 'string' }, name: { type: 'string' } }, required: ['uri'] },
 }
 
-/** A question in `about` that the client itself answers, not its user. */
+/** A question (`Question.about`) that the client itself answers, not its user. */
 export type ClientRequest = { method: 'sampling/createMessage'; params: CreateMessageRequestParamsBase } | { method: 'roots/list' }
 
 /**

@@ -143,7 +143,7 @@ export class McpEndpoint {
     }
   }
 
-  /** Returns the limit of a caller's parallel calls. Callers don't wait for each other. */
+  /** Returns the lanes that limit how many calls of a caller run in parallel. Callers don't wait for each other. */
   #lanesOf(caller: string, toolConcurrency = 8): { lanes: Lanes; leave(): void } {
     const found = this.#lanes.get(caller) ?? { lanes: new Lanes(toolConcurrency), users: 0 }
     found.users++

@@ -27,7 +27,7 @@ export interface TaskForm {
   schema: JsonSchema
 }
 
-/** Answers by the name of the form. `undefined`: the user declined. */
+/** The answers, by the name of the form. `undefined`: the user declined. */
 export type TaskAnswers = Readonly<Record<string, { value: Json } | undefined>>
 
 /**
@@ -48,7 +48,7 @@ export interface McpTasks {
   settled(taskId: string, signal: AbortSignal): Promise<void>
 }
 
-/** Thrown during a call to answer the request with a task. */
+/** A handler throws this to respond to a call with a task instead of a result. */
 export class TaskCreated {
   readonly task: McpTask
 

@@ -175,9 +175,9 @@ function cutAt(maxBytes: number): ByteStream {
 
 /**
  * Fails if a message has too many bytes or values. Passes on only whole lines, because the SDK scans an incomplete line again for each
- * chunk. Passes on a limited number at a time, because the SDK handles all available events at once.
+ * chunk. Passes on a limited number of lines at a time, because the SDK handles all available events at once.
  *
- * A resumed stream starts with an empty event that repeats the last event id. The SDK would otherwise forget the id if the stream broke
+ * Starts a resumed stream with an empty event that repeats the last event id. The SDK would otherwise forget the id if the stream broke
  * again.
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean, resumedAt: string | undefined): ByteStream {

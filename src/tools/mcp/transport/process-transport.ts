@@ -120,7 +120,7 @@ export class ProcessTransport implements Transport {
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
         if (!error) return resolve()
-        // The server's exit says more than this error.
+        // Waits until the server has exited, because `problem` then says more than this error.
         await settlesWithin(graceMs, this.#gone.promise)
         reject(error)
       })

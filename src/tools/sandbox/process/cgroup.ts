@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 export type CgroupSettings = Readonly<Record<string, string>>
 
 const needed = ['memory', 'pids']
-/** Number of processes that may use all of their memory at the same time. */
+/** The memory limit of the group is this many times the limit of one process. */
 const processesAtOnce = 4
 
 /**
@@ -74,7 +74,7 @@ export class Cgroup {
 
   /**
    * Removes the group. Retries for up to a second, because killed processes take a moment to disappear. A group that can't be removed is
-   * left behind, which has no effect.
+   * left behind, which is harmless.
    */
   async close(): Promise<void> {
     for (let attempt = 0; attempt < 100 && !this.#isRemoved(); attempt++) await setTimeout(10)

@@ -2,8 +2,8 @@ import { fstatSync, openSync } from 'node:fs'
 import { isOpenToAll } from './host-folders.ts'
 
 /**
- * Opens the Node.js program of this process if other users can't read it, for example because it is in a folder with mode 0700. Undefined
- * if other users can read it. The caller must close the descriptor.
+ * Opens the Node.js executable if other users can't read it, for example because its folder has mode 0700. Undefined if other users can
+ * read it. The caller must close the descriptor.
  */
 export function openClosedNode(): { descriptor: number; bytes: number } | undefined {
   if (isOpenToAll(process.execPath)) return undefined

@@ -77,7 +77,7 @@ export class VmSandbox implements ScriptSandbox {
 
   async close(): Promise<void> {
     this.#closed = true
-    // Runs that wait for a thread continue, and reject because the sandbox is closed.
+    // Waiting runs continue, and reject because the sandbox is closed.
     for (const go of this.#queue.splice(0)) go()
     await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
   }
@@ -210,13 +210,13 @@ export class VmThread {
     try {
       signal.throwIfAborted()
       if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
-      // The script's time starts only when the thread has started.
+      // The script's time limit starts to run only when the thread has started.
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       this.#send(message)
       const end = await ended.promise
       clearTimeout(timer)
-      // Lets the calls start that the script made just before it ended.
+      // Yields, so that calls that the script made just before it ended can start.
       if (answers !== undefined) await yieldNow()
       if (end.kind === 'end' && end.spoiled) this.#usable = false
       return end

@@ -94,7 +94,7 @@ const pattern: Read = (value) => {
   const [, inner] = typeof value === 'string' ? (/^\/(\^[\s\S]*\$)\/u?$/.exec(value) ?? []) : []
   return inner ?? text(value)
 }
-/** Refuses an id with a fragment, which is invalid since draft 2019-09, and the id of a dialect. */
+/** Refuses an id with a fragment that is not empty, which is invalid since draft 2019-09, and the id of a dialect. */
 const id: Read = (value) =>
   typeof value === 'string' && /^[^#]+#?$/.test(value) && !value.includes('//json-schema.org/') ? value : undefined
 const anchor: Read = (value) => (typeof value === 'string' && /^[A-Za-z_][\w.-]*$/.test(value) ? value : undefined)

@@ -19,8 +19,8 @@ interface Asking {
 }
 
 /**
- * Handles the requests that a server makes in the middle of a call. Answers requests for the model, and returns requests for people.
- * Rejects with `tool_failed` for a request that is not allowed.
+ * Handles the requests that a server makes in the middle of a call. Lets the run's model answer sampling requests, and returns the requests
+ * that the user must answer. Rejects with `tool_failed` for a request that is not allowed.
  */
 export async function askedAtOnce(
   name: string,

@@ -38,7 +38,7 @@ export interface ServerEvents {
   onProgress(token: unknown, update: Parameters<Progress>[0]): void
   /** Asks the user a question. Rejects if the question is invalid. */
   onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
-  /** Sends a request to the model. Rejects if the request is not allowed. */
+  /** Sends the server's request to the run's model. Rejects if the request is not allowed. */
   onSampling(params: unknown): Promise<CreateMessageResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
