@@ -65,6 +65,7 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /** Whether a nested run is recorded as part of the tool call that starts it. */
   readonly #isRecorded: boolean
 
+  /** `options`: the fields of `RunnerOptions`, with tools that fit the type of the context. */
   constructor(options: GivenToRunner<Context, Tools>)
   /** `loop` replaces the built-in loop (see `createAgentRunner`). `owner`: the agent that this runner belongs to. @internal */
   constructor(options: GivenToRunner<Context, Tools>, loop?: Loop, owner?: OwnerOf<Context, Tools>)
@@ -132,6 +133,9 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   /**
    * Runs until the model answers or a limit is reached. The promise also resolves if a provider fails or the run is aborted, unless
    * `throwOnError` is set. The result tells how the run ended, and always contains the messages.
+   *
+   * `options`: the fields of `RunOptions`, and `output` for an answer with a schema. They can be omitted unless the agent declares the type
+   * of its context.
    *
    * Rejects before anything is sent if options or messages are invalid, or if the model is not set up (`missing_api_key`,
    * `missing_dependency`, …). Rejects with a `RunError` if a model that the run switches to is not set up.

@@ -28,6 +28,7 @@ import type {
 } from './types/options.ts'
 import type { AgentTools, FittingTools, ToolCallOf, ToolsFor } from './types/typed.ts'
 
+/** The argument of `stopWhen`: the iteration, the requests and the messages so far. */
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
 
 /**

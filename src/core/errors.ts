@@ -109,7 +109,11 @@ const codes = {
   context_overflow: { fault: 'provider', meaning: "The conversation is longer than the model's context window." },
 } as const
 
-/** The code of a `ToolloopError`. */
+/**
+ * The code of a `ToolloopError`.
+ *
+ * @see [error codes](docs/errors.md)
+ */
 export type ErrorCode = keyof typeof codes
 /** The fault and the meaning of each error code. */
 export const errorCodes: Readonly<Record<ErrorCode, { fault: Fault; meaning: string }>> = codes
@@ -127,6 +131,7 @@ export class ToolloopError extends Error {
     Object.defineProperty(this, brand, { value: true })
   }
 
+  /** The party at fault for this error. */
   get fault(): Fault {
     return errorCodes[this.code].fault
   }
@@ -140,6 +145,7 @@ export class ToolloopError extends Error {
     }
   }
 
+  /** The name, the code, the message and the other fields of the error, without its stack and its cause. */
   toJSON(): Record<string, unknown> {
     const fields: object = { ...this }
     return { ...fields, name: this.name, code: this.code, message: this.message }
@@ -208,11 +214,16 @@ export class ModelError extends ToolloopError {
   override readonly name = 'ModelError'
   readonly provider: string
   readonly model?: string
+  /** The HTTP status, if a response arrived. */
   readonly status?: number
+  /** The provider's own error type or code, such as `overloaded_error`. */
   readonly providerCode?: string
   readonly requestId?: string
+  /** Whether a retry may help. */
   readonly retryable: boolean
+  /** How long the provider asks to wait, in milliseconds. */
   readonly retryAfterMs?: number
+  /** The part of the response that arrived before the failure. */
   readonly partial?: ModelErrorFields['partial']
 
   constructor(code: ErrorCode, message: string, { cause, ...fields }: ModelErrorFields) {

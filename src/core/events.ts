@@ -3,7 +3,7 @@ import type { FinishReason, Json, JsonObject, Usage } from './messages.ts'
 
 export type { FinishReason }
 
-/** The names of all events. Each value is its own name, so the string `'TOOL_CALL_START'` works as well. */
+/** The names of all events. Each value is its own name, so the string `'TOOL_CALL_START'` works as well. See `EventPayloads`. */
 export const Event = {
   RUN_START: 'RUN_START',
   RUN_END: 'RUN_END',
@@ -156,6 +156,7 @@ export interface EventPayloads {
   }
   /** Somebody has decided on a pending call. Emitted before the decision takes effect. */
   DECISION_MADE: MadeDecision & { toolCallId: string; tool: string; place: string }
+  /** A sentence of the answer, emitted by an `LLMPipeline` when the sentence is complete. */
   LLM_SENTENCE: { text: string }
 }
 

@@ -33,6 +33,7 @@ import { type ModelSettings, settingNames } from './settings.ts'
 /** A model, or the argument of `createModel`. */
 export type AnyModel = ChatModel | string | ModelSettings
 
+/** Options of `createModel`. */
 interface CreateModelOptions {
   /** Additional providers, or changes to known providers. */
   providers?: Providers

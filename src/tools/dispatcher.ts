@@ -9,7 +9,7 @@ import { ToolRunner } from './tool-runner.ts'
 
 /** The kinds of sources, in order of precedence: the caller's own tools first, third-party tools last. */
 const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const
-/** The kind of a source, which decides its precedence. */
+/** The kind of a source, which decides its precedence: `'registered'` first, then `'builtin'`, `'skill'` and `'mcp'`. */
 export type ToolSourceKind = (typeof kinds)[number]
 
 /** One source of tools. */

@@ -13,8 +13,11 @@ import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, typ
 export interface ToolSet {
   /** The number of tools that a model sees. */
   readonly size: number
+  /** Returns a tool by its name, even if models don't see it. Undefined if there is none. */
   get(name: string): AnyTool | undefined
+  /** The names of the tools that a model sees. */
   names(): string[]
+  /** The tools that a model sees. */
   list(): AnyTool[]
   /** The definitions to send to a model. Returns the same array until a tool is added, removed or changed. */
   getAllSpecs(): readonly ToolDefinition[]

@@ -161,6 +161,7 @@ export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile'
   preview?(args: never, ctx: ToolContext): unknown
 }
 
+/** The members of a tool whose argument types the compiler does not check. */
 interface AnyMember {
   approval(args: JsonObject, ctx: ApprovalContext): NeedsApproval | Promise<NeedsApproval>
 }
@@ -197,6 +198,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
+/** The fields that a `Tool` and the options of `defineTool` have in common: `description`, `effect`, `timeoutMs` and others. */
 type SharedOptions = Exclude<keyof Tool, 'parameters' | 'approval' | 'schema' | 'toContent' | 'execute' | 'reconcile' | 'preview'>
 
 /** Options of `defineTool`: the fields of a `Tool`, with `execute` typed by `parameters`. */

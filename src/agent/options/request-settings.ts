@@ -44,7 +44,7 @@ export interface RequestSettings {
    * `'continue'`: the model is asked, at most 3 times, to continue an answer that was cut off at a token limit. The parts become one
    * message. `'stop'`: the run ends with `truncated`. Default `'stop'`.
    *
-   * @see [below](docs/options.md#answers-that-are-cut-off)
+   * @see [answers that are cut off](docs/options.md#answers-that-are-cut-off)
    */
   onTruncated?: 'stop' | 'continue'
   /**

@@ -153,7 +153,7 @@ type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
 /** The arguments as the model writes them. */
 type TaskInput<S> = IsAnySchema<S> extends true ? InputOf<TaskSchema> : InputOf<S>
 
-/** The parameters of an agent tool that declares no parameters. */
+/** The parameters of an agent tool that declares no parameters: one text, `task`. */
 type TaskSchema = typeof taskOnly
 
 const taskOnly = {

@@ -55,7 +55,9 @@ export interface RunStep {
   waitedMs?: number
   /** The time from the request to the first piece of the response, in milliseconds. Undefined for a response that was not streamed. */
   timeToFirstTokenMs?: number
+  /** The number of failed requests before the one that succeeded. */
   retries: number
+  /** Settings that were left out, replaced parts of messages, and corrected irregularities of the response. */
   warnings: string[]
   /** The calls of the response, with their tools. The details of each call are in `toolCalls` of the result. */
   toolCalls: { id: string; tool: string }[]
@@ -72,7 +74,9 @@ export interface PendingItem {
   effect?: ToolEffect
   /** The model's text before the call: at most the last 300 characters. Absent if the model wrote no text. */
   said?: string
+  /** What to show to the person who decides: the tool's question, or `about` of its approval. */
   about?: Json
+  /** The JSON Schema of the answer to a question. */
   schema?: JsonSchema
   /** The fingerprint of run, call and arguments. A decision must contain it. */
   fingerprint: string
@@ -122,8 +126,11 @@ interface RunOutcome<Call> {
   messages: ChatMessage[]
   /** The messages this run added, including its input. */
   newMessages: ChatMessage[]
+  /** The usage of all model requests of the run and its nested runs. */
   usage: Usage
+  /** The number of model requests, each with its retries. */
   iterations: number
+  /** The model requests of the run, in order. */
   steps: RunStep[]
   /**
    * The calls of the run. If the types of the agent's tools are known, checking `tool` and `outcome` narrows the types of the arguments and

@@ -54,6 +54,7 @@ export class EventBus {
     return this.#subscribe(name, (_name, payload, meta) => call(payload, meta))
   }
 
+  /** Like `on`, for one event: unsubscribes before the listener is called. */
   once<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     const off = this.on(name, (payload, meta) => {
       off()
@@ -67,6 +68,7 @@ export class EventBus {
     return this.#subscribe(ANY, listener as (name: EventName, payload: unknown, meta: EventMeta) => unknown)
   }
 
+  /** Calls the listeners of an event, synchronously. */
   emit<K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta): void {
     this.#emitter.emit(name, name, payload, meta)
     if (this.#listening.has(ANY)) this.#emitter.emit(ANY, name, payload, meta)

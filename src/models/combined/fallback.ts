@@ -19,7 +19,10 @@ import { knowsCost, sumOfUsage, usageOfAttempt, usageOfFailure, wholeUsage, with
 /** The finish reasons that `fallbackOn` accepts: the model declined to answer, or a filter stopped the response before it had text. */
 const declinedReasons = ['refusal', 'content_filter'] as const
 
-/** The responses after which the next model is asked: a list of finish reasons, or a function that returns true for such a response. */
+/**
+ * The responses after which the next model is asked: a list of the finish reasons `'refusal'` and `'content_filter'`, or a function that
+ * returns true for such a response.
+ */
 export type FallbackOn = readonly (typeof declinedReasons)[number][] | ((response: ModelResponse) => boolean)
 
 /** The options of a `fallbackModel`. */

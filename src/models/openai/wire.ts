@@ -18,10 +18,12 @@ import { moonshotSchema } from './moonshot-schema.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 import { contentWithReasoning, reasoningFields } from './reasoning.ts'
 
+/** A part of a user's message in OpenAI's format. */
 type OpenAIContentPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { file_data: string; filename?: string } }
+/** A text in OpenAI's format. */
 interface OpenAITextPart {
   type: 'text'
   text: string

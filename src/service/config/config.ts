@@ -69,7 +69,7 @@ export interface LimitsConfig extends Omit<RunLimits, 'depth'> {
   streamStallTimeoutMs?: number
 }
 
-/** The section `service` of the configuration: its address, tokens and limits. */
+/** The section `service` of the configuration: its address, tokens and limits. `config/toolloop.yaml` documents the fields. */
 export interface ServiceConfig {
   host?: string
   port?: number
