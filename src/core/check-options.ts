@@ -11,8 +11,8 @@ export type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefin
 type Names = Readonly<Record<string, unknown>>
 
 /**
- * Options of another object that callers may pass by mistake. `names`: the names of these options. `of`: the other object, as the error
- * message describes it.
+ * Options that belong to another object, but that callers may pass here by mistake. `names`: the names of these options. `of`: the other
+ * object, as the error message describes it.
  */
 export interface OtherOptions {
   names: Names

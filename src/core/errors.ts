@@ -2,8 +2,8 @@ import type { Usage } from './messages.ts'
 
 /**
  * The party at fault for an error. The fault determines how the error is handled. Errors of the model and of tools go back to the model as
- * the call's result. Errors of the programmer are thrown at once. Errors of the provider are retried and then end the run. Errors of the
- * caller end the run.
+ * the call's result. Errors of the programmer are thrown at once. After an error of the provider, the request is retried; if the
+ * retries fail, the run ends. Errors of the caller end the run.
  */
 export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 

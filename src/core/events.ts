@@ -66,8 +66,8 @@ export interface MadeDecision {
   /** Set if the decision is about a call of a nested agent: the agents that lead to that call, outermost first. */
   path?: PathStep[]
   /**
-   * Earlier decisions on the same call, oldest first. For example, a call is first approved, and then its tool asks a question. A call that
-   * runs an agent also has the decisions on that agent's calls.
+   * Earlier decisions on the same call, oldest first. For example, a call is first approved, and then its tool asks a question. If the
+   * call runs an agent, the decisions on that agent's calls are also in this list.
    */
   earlier?: MadeDecision[]
 }

@@ -25,7 +25,7 @@ import { explainEnding, showAll, waitingFor } from '../terminal/show-run.ts'
 import { type CliIO, shorten, Terminal, withoutControls } from '../terminal/terminal.ts'
 
 const defaultLimit = 50
-/** Maximum page size of a journal. */
+/** Maximum number of runs in one page of a journal's list. */
 const largestPage = 1_000
 /** Maximum number of characters of a message that `runs show` shows. */
 const shownLength = 2_000

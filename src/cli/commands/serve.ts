@@ -63,8 +63,8 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice, env)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
-    // The link lets anybody sign in for ten minutes. By default, it is printed only on a terminal, because other output may be stored where
-    // others can read it.
+    // For ten minutes, the link signs in anybody who has it, but only once. By default, it is printed only on a terminal, because other
+    // output may be stored where others can read it.
     if (io.stdout.isTTY === true || flags.signInLink) {
       terminal.print(`Sign in:     ${service.signInLink(listening.url)}`)
       if (!flags.quiet) terminal.note(terminal.paint('dim', 'this link signs in one browser, once, within 10 minutes'))

@@ -30,8 +30,8 @@ export function* redactTextInParts(text: string, secrets: SecretTexts, secretKey
 }
 
 /**
- * Replaces `secrets`, and keys that are recognized by their shape. Keeps values that only their name reveals as secrets (`password: …`),
- * because a program may read the text.
+ * Replaces `secrets`, and keys that are recognized by their shape. Values that are recognized only by a name before them
+ * (`password: …`) stay, because a program may read the text.
  */
 export function redactTokens(text: string, secrets: Iterable<string> = noSecrets): string {
   const known = secretTextsOf(secrets)

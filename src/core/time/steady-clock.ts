@@ -52,7 +52,7 @@ export class SteadyClock {
     const { now, doubtedSince } = noted
     const isExpected = (last: number) => wall - last >= -toleranceMs && wall - last <= longestRestMs
     if (isExpected(now)) return
-    // The time of first distrust applies only if the earlier clock was wrong in the same direction.
+    // `doubtedSince` counts only if the earlier process's clock was wrong in the same direction.
     const isSameWay = doubtedSince !== null && doubtedSince < now === wall < now
     const doubtedMs = isSameWay ? wall - doubtedSince : Number.NaN
     const last = doubtedMs >= believedAfterMs ? wall - doubtedMs : now

@@ -61,7 +61,7 @@ export class TextScanner {
     this.#node = lookout.markers.root
   }
 
-  /** Reads up to the next marker, and returns the marker's index. Otherwise returns `bareStart` or `nothing`. */
+  /** Reads up to the next marker, and returns the marker's index. If there is no marker, returns `bareStart` or `nothing`. */
   scan(cursor: Cursor): number {
     const { chunk } = cursor
     const from = cursor.at

@@ -23,8 +23,8 @@ export class NewEvents {
   }
 
   /**
-   * Stores the events of a run in a batch with events of other runs. Resolves with false if they were not stored, so that the caller must
-   * store them on its own. Rejects with the errors of `write`.
+   * Stores the events of a run in a batch with events of other runs. Resolves with false if they were not stored; the caller must then
+   * store them separately. Rejects with the errors of `write`.
    */
   store(news: RunNews): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()

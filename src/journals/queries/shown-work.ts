@@ -40,8 +40,8 @@ export interface ShownDialect extends Dialect, Pick<RunsDialect, 'agent' | 'now'
   /** Combines statements into as few as possible. The statements must write to different tables and not depend on each other. */
   together(statements: readonly Statement[]): readonly Statement[]
   /**
-   * A statement that locks the limits for waiting runs until the transaction ends. Absent in a database that runs one transaction at a
-   * time.
+   * A statement that takes the lock on the limits for waiting runs, which is held until the transaction ends. Absent in a database that
+   * runs one transaction at a time.
    */
   readonly lockRoom?: Statement
   /** The tables whose rows must be deleted explicitly when their run is deleted. */

@@ -141,7 +141,7 @@ export const keepingCases: readonly JournalCase[] = [
       const largeResults = { overBytes: 1_000, shownBytes: 500, keptBytes: 5_000 }
       const { runner } = (await place()).open(script, { tools: [readLog], largeResults, maxResultBytes: 1_500 })
       const { toolCalls } = await runner.run('go')
-      // The results are stored concurrently, and the last result doesn't fit.
+      // The results are stored concurrently, and the last result doesn't fit into `keptBytes`.
       const told = toolCalls.map(({ content }) => /Shortened|bytes cut here/.exec(String(content))?.[0])
       expect(told.sort()).toEqual(['Shortened', 'Shortened', 'bytes cut here'])
     },

@@ -24,7 +24,7 @@ export const crashCases: readonly SessionCase[] = [
         const [isFirst, isLast] = [texts.slice(0, 6), texts.slice(2)].map((part) => JSON.stringify(part))
         const whole = JSON.stringify(story)
         const behind = JSON.stringify(['user: after', 'assistant: heard 3', ...story.slice(2)])
-        // If the process died before its run had claimed the session, the next run may come first.
+        // If the process died before its run had claimed the session, the messages of the next run may come first.
         expect([dieAt, isFirst === whole || isLast === behind, texts.length]).toEqual([dieAt, true, 8])
         expect(['heard 7', 'heard 3'].includes(output)).toBe(true)
         const { result } = (await second.runner.runs.get('run')) ?? {}

@@ -64,7 +64,7 @@ export const ownerCases: readonly SessionCase[] = [
         'tool: did refund',
         'assistant: done',
       ])
-      // The run is stored, so it adds no messages if it is resumed.
+      // The run's messages are already stored, so the run adds none if it is resumed.
       expect(await second.sessions.store.claim('chat', { runId: 'run', durable: true, epoch: 2 })).toEqual({ kind: 'stored', runId: 'run' })
     },
   },
