@@ -3,7 +3,7 @@ import type { AgentRules } from '../agent/types/options.ts'
 
 type CallRules = Required<Pick<AgentRules<never>, 'hooks' | 'plan' | 'around' | 'guardrails'>>
 
-/** Returns the run's hooks, guardrails, and entries of `plan` and `around` that apply to tool calls, for the calls of a script. */
+/** Returns the rules for the calls of a script: the run's hooks, guardrails, and entries of `plan` and `around`, if they apply to calls. */
 export function rulesOfCalls({ agent, settings }: RunContext): CallRules {
   const { rules = {} } = agent
   return {

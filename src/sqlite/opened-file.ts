@@ -18,8 +18,8 @@ export interface FileParts {
 /** A kind of file: its tables and their methods. */
 export interface Contents<Tables, Options> extends Schema {
   /**
-   * Returns an object with the methods. Each call of a method runs in a transaction that is rolled back if the method throws. If a method
-   * returns `Work`, the transaction includes it.
+   * Returns an object with the methods that stores can call. Each call of a method runs in a transaction that is rolled back if the method
+   * throws. If a method returns `Work`, the transaction includes it.
    */
   open(parts: FileParts, options: Options): Tables
   /** Releases everything that an owner holds. Called when the owner closes the file. */

@@ -1,6 +1,6 @@
 /**
  * The length at which pieces are joined into a segment. Segments are long enough to be worth a copy, and short enough that V8 collects
- * their pieces while they are young.
+ * their pieces while the pieces are young.
  */
 const segment = 4096
 /** The length at which segments are joined into a block. V8 doesn't move strings of more than about 128 KB. */

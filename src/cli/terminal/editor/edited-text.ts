@@ -1,4 +1,4 @@
-/** Maximum length of a visible character, in UTF-16 code units. The search for its boundaries goes no further. */
+/** Maximum length of a visible character, in UTF-16 code units. The search for the boundaries of a character goes no further. */
 const longestCharacter = 64
 
 let segmenter: Intl.Segmenter | undefined
