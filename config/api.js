@@ -149,8 +149,11 @@ function declarationHead(module, { kind, node, start }) {
 const extendedBy = ({ superClass, superTypeArguments, extends: bases = [] }) =>
   superClass ? [{ expression: superClass, end: (superTypeArguments ?? superClass).end }] : bases
 
-/** The names in the code of some nodes that mean something in a module. */
+/** The names in a piece of a module's code that mean something there. */
 const namesIn = (module, code) => [...new Set(code.match(/\b[A-Z]\w*/g))].filter((name) => declarationsOf(module.file, name) !== undefined)
+
+/** The names in what a class or an interface extends or implements. */
+const namesInBases = (module, bases) => namesIn(module, bases.map(({ expression: { start }, end }) => module.text.slice(start, end)).join())
 
 /** The members of a class or interface that callers and subclasses may use. */
 function ownMembers(module, node) {
@@ -176,8 +179,7 @@ const internalBases = (module, node) =>
 
 /** Members, with a link for each that has no docstring: to the public class or interface that describes it. */
 function withLinks(module, node, members) {
-  const bases = [...extendedBy(node), ...(node.implements ?? [])].map(({ expression: { start }, end }) => module.text.slice(start, end))
-  const described = namesIn(module, bases.join()).flatMap((base) => {
+  const described = namesInBases(module, [...extendedBy(node), ...(node.implements ?? [])]).map((base) => {
     const found = declarationsOf(module.file, base)
     const names = found.nodes.flatMap((one) => allMembers(found.module, one.node)).flatMap(({ name, doc }) => (doc === '' ? [] : [name]))
     return { base: publicNameOf(module, base), names }
@@ -218,8 +220,8 @@ function writeName({ name, module, nodes, doc }, described) {
   const shown = nodes.filter(({ node }) => !(overloaded && node.type === 'FunctionDeclaration'))
   const heads = shown.map((one) => ({ module, signature: declarationHead(module, one) }))
   const members = shown.flatMap(({ node }) => withLinks(module, node, allMembers(module, node)))
-  const bases = shown.flatMap(({ node }) => extendedBy(node).map(({ expression: { start }, end }) => module.text.slice(start, end)))
-  const extended = [...new Set(namesIn(module, bases.join()).flatMap((base) => publicNameOf(module, base) ?? []))]
+  const bases = shown.flatMap(({ node }) => extendedBy(node))
+  const extended = namesInBases(module, bases).flatMap((base) => publicNameOf(module, base) ?? [])
   const note = extended.length === 0 ? '' : `Extends ${extended.map((base) => `{@link ${base}}`).join(', ')}.`
   const inlined = new Set(shown.flatMap(({ node }) => internalBases(module, node).map(({ nodes: [base] }) => base.node)))
   const parts = [...writeParts(heads, described, inlined), ...writeParts(members, described)]
@@ -270,6 +272,9 @@ function exportedBy(file, statement) {
   if (statement.type === 'ExportAllDeclaration') throw new Error(`Expected ${relative(root, file)} to name each export, got \`export *\``)
   if (statement.type !== 'ExportNamedDeclaration') return []
   const declared = statement.declaration ? declarationsIn(statement).map(({ name }) => name) : []
+  if (statement.declaration && declared.length === 0) {
+    throw new Error(`Expected ${relative(root, file)} to export classes, functions, constants or types, got ${statement.declaration.type}`)
+  }
   return [...declared, ...statement.specifiers.map(({ exported }) => exported.name)].map((name) => publicName(file, name))
 }
 
