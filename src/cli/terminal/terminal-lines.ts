@@ -32,8 +32,8 @@ interface Question {
 }
 
 /**
- * Minimum time since the last typed key before a key can answer a question, in milliseconds. A key that follows sooner was typed before the
- * person could read the question.
+ * Minimum time between the last key typed at the prompt and the first key that can answer a question, in milliseconds. A key that follows
+ * sooner was typed before the person could read the question.
  */
 const pauseMs = 400
 
@@ -113,7 +113,7 @@ export class TerminalLines implements Lines {
 
   async ask(question: string, signal: AbortSignal, draft?: string): Promise<string> {
     this.#isDraft = draft !== undefined
-    // The pause is measured from the last typed key, so a person who answers several questions in a row doesn't have to wait.
+    // The pause starts with the last key typed at the prompt, so a person who answers several questions in a row doesn't have to wait.
     const answer = await this.#readAnswer({ question, signal, since: draft === undefined ? this.#typedAt : 0, draft })
     // Ctrl-D gives no answer.
     return answer ?? ''
@@ -253,8 +253,8 @@ export class TerminalLines implements Lines {
   }
 
   /**
-   * Reads an answer. The answer counts only if `pauseMs` have passed since `since` and since the last typed key. Resolves with undefined if
-   * the input ends. Rejects if `signal` is aborted.
+   * Reads an answer. The answer counts only if `pauseMs` have passed since `since` and since the last key was typed at the prompt. Resolves
+   * with undefined if the input ends. Rejects if `signal` is aborted.
    */
   async #readAnswer({ question, labels = '', signal, since, draft = '' }: Question): Promise<string | undefined> {
     // Keys that were pressed before the question appeared may still be on their way from the terminal. They arrive within two rounds of the

@@ -67,7 +67,7 @@ export function lookForTokens(text: string, start: number): Look {
     pattern.lastIndex = from
     decided = Math.min(decided, pattern.exec(text)?.index ?? decided)
   }
-  // From an earlier start, the patterns would read the text again and again, once for every dash and period.
+  // If the search started earlier, the patterns would read the text repeatedly, once for every dash and period.
   const run = startOfLastRun(text, start)
   for (const pattern of unfinishedRun) look(pattern, run)
   for (const pattern of unfinished) look(pattern, start)
