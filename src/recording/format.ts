@@ -210,7 +210,7 @@ export function decisionsOf({ steps }: Pick<RecordedRun, 'steps'>): RecordedDeci
   return Object.values(steps).filter(isDecision)
 }
 
-/** Returns a copy of the run in which `change` has replaced each step. */
+/** Returns a copy of the run with each step replaced by the result of `change`. */
 export function withSteps<Run extends RecordedRun>(run: Run, change: (step: RecordedStep, key: string) => RecordedStep): Run {
   return { ...run, steps: Object.fromEntries(Object.entries(run.steps).map(([key, step]) => [key, change(step, key)])) }
 }

@@ -348,7 +348,7 @@ function definitionOf(tool: AnyTool | ToolDefinition): ToolDefinition {
   return isStandardSchema(parameters) ? { ...tool, function: { ...tool.function, parameters: parametersOf({ name, parameters }) } } : tool
 }
 
-/** Works like `definitionsOf`, for a request. Like a registry, throws `invalid_tool` if a name is invalid or occurs twice. */
+/** Works like `definitionsOf`, and also checks the names for a request. Throws `invalid_tool` if a name is invalid or occurs twice. */
 export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   const definitions = definitionsOf(tools)
   const names = new Set<string>()

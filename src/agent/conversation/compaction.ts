@@ -130,7 +130,7 @@ export function checkedEstimate(estimate: CompactionSize['estimate']): ((message
 /**
  * Shortens a conversation to at most the given number of tokens. Shortens old results first, then leaves out the oldest messages. Keeps
  * system messages and the task. Returns the whole conversation if it fits. Shortening the result again changes nothing. The newest messages
- * stay, even if they alone are too long. Throws `invalid_message`, and passes on errors of `estimate`.
+ * stay, even if they alone are too long. Throws `invalid_message`, and rethrows any error of `estimate`.
  */
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)

@@ -40,7 +40,7 @@ export interface MeasuredRun {
   readonly runId: string
   /** The agent's name, if it has one. */
   readonly name: string | undefined
-  /** The run's `metadata`. A nested run without `metadata` has the `metadata` of the outer run. */
+  /** The run's `metadata`. A nested run without `metadata` inherits that of the outer run. */
   readonly metadata: JsonObject | undefined
   /**
    * The outer run, if it is measured too, and the call that started this run. `toolCallId` is undefined for a run started by a guardrail, a

@@ -109,8 +109,8 @@ export interface LargeResultOptions {
    */
   shownBytes?: number
   /**
-   * Maximum number of bytes that a run and its nested runs store together. A result that no longer fits is not stored, but cut to
-   * `maxResultBytes`. `Infinity`: no limit. Default 33,554,432.
+   * Maximum number of bytes that a run and its nested runs store together. A result that no longer fits is not stored: the model gets it
+   * cut to `maxResultBytes`. `Infinity`: no limit. Default 33,554,432.
    */
   keptBytes?: number
 }

@@ -150,7 +150,7 @@ export async function outputOf(format: OutputFormat, json: string, terms: Fittin
   return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
 }
 
-/** Limits for a validation. An asynchronous validation may never end by itself. */
+/** Limits for a validation. An asynchronous validation might never end on its own. */
 export interface FittingTerms {
   timeoutMs: number
   /** Aborting this signal ends the validation. */

@@ -164,7 +164,7 @@ export class RunnerSessions {
   }
 }
 
-/** The first and the longest delay before releasing a session is retried, in milliseconds. */
+/** The first and the longest delay before another attempt to release a session, in milliseconds. */
 const firstRetryMs = 200
 const lastRetryMs = 60_000
 

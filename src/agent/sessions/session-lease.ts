@@ -42,7 +42,7 @@ export interface SessionPlace {
   compaction?: Compaction
   /** Whether the messages from `at` on are replaced. */
   replaces?: true
-  /** A digest of the messages before `at`. A recorded result can include these messages only while the session has them. */
+  /** A digest of the messages before `at`. It tells whether the session still has these messages, to which a recorded result refers. */
   digest?: string
 }
 

@@ -10,8 +10,8 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
  */
 export interface SessionStore {
   /**
-   * Claims the session for a run, until `commit`, `pause` or `unclaim`. Creates the session if it does not exist, unless the request has
-   * the number of a session.
+   * Claims the session for a run, until `commit`, `pause` or `unclaim`. Creates the session if it does not exist, unless `request.session`
+   * names an existing session by its number.
    */
   claim(id: string, request: ClaimRequest): Promise<Claimed | NotClaimed>
   /** Appends the run's messages, stores the compaction, and releases the session. */

@@ -6,7 +6,7 @@ import { type Terminal, withoutControls } from './terminal.ts'
 const ownLines = ['stopReason', 'toolCallId', 'iteration']
 
 /**
- * Creates the logger of a command. By default, it shows warnings and errors as readable lines. With `verbose`, it shows all records as
+ * Creates the logger for a command. By default, it shows warnings and errors as readable lines. With `verbose`, it shows all records as
  * pino's JSON lines. With `quiet`, it shows only errors.
  */
 export function createCliLogger(terminal: Terminal, { verbose, quiet }: { verbose?: boolean; quiet?: boolean }): Logger {

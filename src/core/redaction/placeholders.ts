@@ -18,7 +18,7 @@ const mostInBrackets = 100
 
 /** Whether a quoted value is a placeholder. */
 export function isQuotedPlaceholder(value: string): boolean {
-  // In `'Token:', token`, the quote after the name was read as the start of a value, so the value starts with a comma.
+  // In `'Token:', token`, the closing quote was mistaken for the opening quote of a value, so the supposed value starts with a comma.
   return /^(?:[,;)\]}:]|\W{1,3}$)/.test(value) || words.test(value) || variable.test(value) || inBrackets.test(value)
 }
 

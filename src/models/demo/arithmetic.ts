@@ -10,7 +10,7 @@ const operand = '(?:that|\\d+(?:\\.\\d+)?|\\([^()]*\\))'
 /** An operand that is not followed by a power or modulo. */
 const alone = `(${operand}%?)(?! *[\\d.^%])`
 
-/** Replaces words by operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */
+/** Replaces words with operators. If a clause starts with an operator, its first operand is the earlier result, `that`. */
 const rewrites: [RegExp, string][] = [
   [/\b\d{4}-\d\d?-\d\d?\b|\b\d\d?([/.-])\d\d?\1\d{4}\b/, 'a date'],
   [/(?<=\b\d{1,3}(?:,\d{3})*),(?=\d{3}(?:,\d{3})*(?![\d,]))/g, ''],

@@ -32,7 +32,7 @@ export function money(usd: number) {
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
 
-/** Formats a time as the time of day. Adds the date if it is not today. */
+/** Formats a time as a time of day. Adds the date if it is not today. */
 export function clock(iso: string) {
   const date = new Date(iso)
   return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndTime).format(date)

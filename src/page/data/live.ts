@@ -134,7 +134,7 @@ export class Live {
     return this.#isNewestCurrent
   }
 
-  /** A counter that increases when another process has replaced the service. */
+  /** A counter that increases when the service now runs in another process. */
   get epoch() {
     this.#changes.value
     return this.#epoch

@@ -162,7 +162,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
   ]
 }
 
-/** Maximum number of types to remember. The limit is needed because clients choose the types. */
+/** Maximum number of tool types that are logged. Clients can send any number of different types. */
 const mostTold = 20
 
 const unknownResponse: HttpProblem = new HttpProblem(

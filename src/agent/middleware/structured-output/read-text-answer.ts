@@ -23,8 +23,8 @@ export function readTextAnswer(run: RunContext, output: OutputFormat): Decide<Re
 }
 
 /**
- * Whether valid `json` is also complete. A number at the end may lack digits. Whitespace at the end is ignored, because a model that must
- * follow a schema may write whitespace until it reaches the token limit.
+ * Whether valid `json` is also complete. JSON that ends in a number is not complete, because more digits could follow. Whitespace at the
+ * end is ignored, because a model that must follow a schema may write whitespace until it reaches the token limit.
  */
 function isClosed(json: string): boolean {
   return !/\d$/.test(json.trimEnd())

@@ -20,7 +20,7 @@ export interface ForeignSchema {
 const maxCompileMs = 500
 const maxCheckMs = 30
 /**
- * Maximum size of a schema that may take `maxCompileMs` to compile. A larger schema has only `maxTurnMs` per attempt, so that it does not
+ * Maximum size of a schema that may take `maxCompileMs` to compile. A larger schema gets only `maxTurnMs` per attempt, so that it does not
  * block other work.
  */
 const smallSize = 500
