@@ -3,8 +3,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import { excerpt, type Reading } from './reading.ts'
 
 const whatItIs = "I am toolloop's built-in demo model: a set of rules, no language model, no key, no network."
-const realModels =
-  'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-6.1-sol`, or run Ollama and use `--model ollama/<name>`.'
+const realModels = 'For a real model, set OPENAI_API_KEY and use `--model openai/gpt-6.1-sol`, or run Ollama and use `--model ollama/NAME`.'
 const noTools = 'I answer by calling tools, and none are offered to me here.'
 
 /** For each tool, a request that works with it, and related words. */
