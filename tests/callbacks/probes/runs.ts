@@ -126,9 +126,9 @@ const long = [
 export const runProbes: Record<string, Probe> = {
   'AgentHistory.load': (bad) => agentOrRejects({ history: () => ({ load: bad, save: () => {} }) }),
   'AgentHistory.save': (bad) => within(150, agent({ history: () => ({ load: () => [], save: bad }) })),
-  'AgentRunner(loop).run.events.bus.on(listener)': (bad) => heard((bus) => bus.on('TOOL_CALL_END', bad)),
-  'AgentRunner(loop).run.events.bus.onAny(listener)': (bad) => heard((bus) => bus.onAny(bad)),
-  'AgentRunner(loop).run.events.bus.once(listener)': (bad) => heard((bus) => bus.once('RUN_END', bad)),
+  'AgentRunner.bus.on(listener)': (bad) => heard((bus) => bus.on('TOOL_CALL_END', bad)),
+  'AgentRunner.bus.onAny(listener)': (bad) => heard((bus) => bus.onAny(bad)),
+  'AgentRunner.bus.once(listener)': (bad) => heard((bus) => bus.once('RUN_END', bad)),
   'EventBus(onFailure)': (bad) => {
     const bus = new EventBus(bad)
     bus.on('RUN_START', () => Promise.reject(new Error('no')))
