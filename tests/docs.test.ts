@@ -100,8 +100,7 @@ const printed: Record<string, RegExp> = {
   'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
   'mcp-questions.ts':
     /^question \{\n {2}mcpServer: 'forms',\n[\s\S]+\} \[ 'name' \]\n[^\n]+\nUser inputs:\n- Name: Ann\n- Agreed to terms: true\n/,
-  'mcp-sampling.ts':
-    /^It is called firn\. \{\n {2}usage: \{ inputTokens: \d+, outputTokens: \d+, totalTokens: \d+ \},\n {2}toolCalls: 0\n\}\n$/,
+  'mcp-sampling.ts': /^It is firn\. \{\n {2}usage: \{ inputTokens: \d+, outputTokens: \d+, totalTokens: \d+ \},\n {2}toolCalls: 0\n\}\n$/,
   'mcp-tasks.ts':
     /^lab__simulate-research-query \{ status: 'working', message: 'Gathering sources\.\.\.' \}\n(?:lab[^\n]+\n){1,3}Done\.\n$/,
   'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
