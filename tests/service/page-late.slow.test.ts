@@ -334,6 +334,10 @@ describe.skipIf(!hasBrowser)('what comes late on the admin page, or twice, in a 
     const { id } = await json(post('/v1/runs', { input: 'hello' }))
     const page = await open(url)
     await page.getByText('Live', { exact: true }).waitFor()
+    // The page loads the view of a run in advance.
+    const runView = `performance.getEntriesByType('resource').find(({ name }) => name.includes('/run-view-'))`
+    await page.waitForFunction(runView)
+    await page.evaluate(`import((${runView}).name)`)
     await page.context().setOffline(true)
     onTestFinished(() => page.context().setOffline(false))
     await page.getByText('Connection lost').waitFor()
