@@ -316,10 +316,10 @@ function writeGroup({ title, page, names }, entryPage, anchors) {
 }
 
 function writeEntry({ entry, file, groups }) {
-  const written = new Set()
+  const described = new Set()
   const sections = groups.map(({ title, page, names }) => {
     const head = title === undefined ? [] : [`## ${title}`, `Guide: [${titleOf(page)}](../${page})`]
-    return [...head, ...names.map((one) => writeName(one, written))].join('\n\n')
+    return [...head, ...names.map((one) => writeName(one, described))].join('\n\n')
   })
   return `# ${entry}\n\n${purposeOf(file)}${sections.join('\n\n')}\n`
 }

@@ -13,7 +13,7 @@ import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, typ
 export interface ToolSet {
   /** The number of tools that a model sees. */
   readonly size: number
-  /** Returns a tool by its name, even if models don't see it. Undefined if there is none. */
+  /** Returns a tool by its name, even if models don't see it. Undefined if no tool has this name. */
   get(name: string): AnyTool | undefined
   /** The names of the tools that a model sees. */
   names(): string[]

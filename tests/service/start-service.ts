@@ -117,9 +117,9 @@ interface Pending {
   hidden?: string[]
 }
 
-/** The fields of all the service's responses. */
 type PendingCall = Pending & { runId: string }
 
+/** The fields of all the service's responses. */
 export interface Answer {
   id: string
   status: string

@@ -30,7 +30,7 @@ export const undecided: Verdict = { approved: false, reason: nobodyDecided }
 
 /** The author of a decision, and a remark. Both are recorded with the decision, and never sent to the model. */
 export type Signature = {
-  /** Who decided: any JSON. */
+  /** Who made the decision, as a JSON value. */
   by?: Json
   /** A remark on the decision. */
   note?: string

@@ -102,7 +102,7 @@ export class PatternSet {
     return this.#fallbacks[state] ?? 0
   }
 
-  /** Returns the state that continues `state` with a character, or 0 if there is none. */
+  /** Returns the state that continues `state` with a character, or 0 if no state does. */
   #next(state: number, code: number): number {
     const key = state * 65_536 + code + 1
     for (let place = this.#place(state, code); ; place = (place + 1) & this.#mask) {

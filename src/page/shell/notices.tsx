@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { useLive } from '../ui/live-context.ts'
 
-/** The error message of the latest action, if it is not shown elsewhere. `''` if there is none. */
+/** The error message of the latest action. `''` if the action succeeded, or if its message is shown elsewhere. */
 export const failed = signal('')
 
 /** Shows problems that need attention, in every view, until they are solved or dismissed. */

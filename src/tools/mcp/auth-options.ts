@@ -8,8 +8,8 @@ export interface McpAuthorization {
   /** The name under which the server was configured. */
   server: string
   /**
-   * The address to open in the user's browser. It contains no secret, but show it only to the user: whoever opens it signs in with their
-   * own account.
+   * The address to open in the user's browser. It contains no secret, but show it only to the user: if another person opens it,
+   * that person's account is signed in.
    */
   url: URL
   /** Aborted when the sign-in is no longer needed. */
